@@ -1,0 +1,93 @@
+"""What can go wrong between us and a runtime. Sans-IO.
+
+The admission door needs one distinction above all: did the bytes of an act reach the
+runtime? `NotDeliveredError` and `CodexRefusedError` say *certainly no effect*;
+`NoAnswerError` says *unknown*.
+"""
+
+
+class AdapterError(Exception):
+    """Base of the family."""
+
+
+class BinaryNotFoundError(AdapterError):
+    """No codex to launch. `str()` lists where we looked and what to do."""
+
+
+class ChildExitedError(AdapterError):
+    """The app-server left while it was needed. `stderr` is the tail of its log."""
+
+    def __init__(self, name: str, returncode: int | None, stderr: str = "") -> None:
+        super().__init__(name, returncode, stderr)
+        self.name = name
+        self.returncode = returncode
+        self.stderr = stderr
+
+    def __str__(self) -> str:
+        tail = (
+            f": {self.stderr.strip().splitlines()[-1]}" if self.stderr.strip() else ""
+        )
+        return f"{self.name} ended with {self.returncode}{tail}"
+
+
+class HandshakeFailedError(AdapterError):
+    """The app-server refused or garbled `initialize`."""
+
+
+class CodexRefusedError(AdapterError):
+    """A definite JSON-RPC error: nothing happened."""
+
+    def __init__(self, method: str, code: int, message: str) -> None:
+        super().__init__(method, code, message)
+        self.method = method
+        self.code = code
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"{self.method}: {self.message} ({self.code})"
+
+
+class ThreadLockedError(CodexRefusedError):
+    """Another process has Codex's writer lock of the thread."""
+
+
+class ThreadUnknownError(CodexRefusedError):
+    """Codex knows no such thread (or not one that can be loaded)."""
+
+
+class CodexOverloadedError(CodexRefusedError):
+    """Codex said -32001, or our own 64 requests in flight are used up."""
+
+
+class NotDeliveredError(AdapterError):
+    """The process was gone (or the guard said no) before a byte was written."""
+
+    def __init__(self, method: str) -> None:
+        super().__init__(method)
+        self.method = method
+
+    def __str__(self) -> str:
+        return f"{self.method} was not sent"
+
+
+class NoAnswerError(AdapterError):
+    """Sent, and no answer came: the deadline passed or the process died."""
+
+    def __init__(self, method: str) -> None:
+        super().__init__(method)
+        self.method = method
+
+    def __str__(self) -> str:
+        return f"{self.method} was sent and not answered"
+
+
+class AnswerShapeError(AdapterError):
+    """An answer does not have the shape of the generated schema."""
+
+    def __init__(self, method: str, reason: str) -> None:
+        super().__init__(method, reason)
+        self.method = method
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.method}: unexpected answer: {self.reason}"

@@ -1,0 +1,299 @@
+"""The seam: what every runtime offers the Agent, in v2 vocabulary. Sans-IO (protocols).
+
+One *reader* that never loads a thread, and a *writer* for each thread that we write to
+(PROTOCOL.md section 3). Both tell what happens through `Emit`: a plain call that must
+not block, so that a slow client never holds back the runtime's output.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from transport.protocol.approvals import Approval
+from transport.protocol.events import DeltaChannel, EventData
+from transport.protocol.items import Item
+from transport.protocol.threads import Thread, ThreadStatus
+from transport.protocol.turns import Turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Emitted:
+    """A whole-object event. `at` in ms; `root_thread_id` only for sub-agents."""
+
+    at: int
+    thread_id: str | None
+    root_thread_id: str | None = None
+    data: EventData
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemOpened:
+    """An item began. The journal gives it its `ref`."""
+
+    at: int
+    thread_id: str
+    root_thread_id: str | None = None
+    item: Item
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemClosed:
+    """An item ended, whole."""
+
+    at: int
+    thread_id: str
+    root_thread_id: str | None = None
+    item: Item
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemDelta:
+    """More text of an open item. `part`: summary or content index, else 0."""
+
+    at: int
+    thread_id: str
+    root_thread_id: str | None = None
+    item_id: str
+    channel: DeltaChannel
+    part: int
+    text: str
+
+
+RuntimeEvent = Emitted | ItemOpened | ItemClosed | ItemDelta
+Emit = Callable[[RuntimeEvent], None]
+
+Guard = Callable[[], None]
+"""Called right before an act's bytes are written, with no checkpoint in between.
+
+It looks at the world once more and raises (a `Refusal`) to stop the act; then nothing
+has been sent and the exception passes through unchanged.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeInfo:
+    """Which program runs. `locks_threads`: it takes Codex's per-thread writer lock."""
+
+    name: str
+    version: str
+    pid: int
+    home: str
+    locks_threads: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectiveSettings:
+    """A loaded thread's settings as the runtime answered, compared with the ceiling.
+
+    `sandbox`: read-only, workspace-write, danger-full-access, or the runtime's own word
+    where it is none of these (which no ceiling contains).
+    """
+
+    cwd: str
+    sandbox: str
+    approval_policy: str
+    model: str | None
+    effort: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """What loading a thread told: the thread, its settings, its newest turn."""
+
+    thread: Thread
+    settings: EffectiveSettings
+    last_turn: Turn | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingWork:
+    """What a resume would start by itself: others' queued messages, an active goal."""
+
+    queue: tuple[str, ...] = ()
+    goal: str | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.queue) or self.goal is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadQuery:
+    """What `thread/list` asks for. `sort`: updatedAt or createdAt, newest first."""
+
+    archived: bool = False
+    cwd: str | None = None
+    query: str | None = None
+    sort: str = "updatedAt"
+    parent_id: str | None = None
+    cursor: str | None = None
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadPage:
+    """A page of threads; no `next_cursor` is the end."""
+
+    threads: tuple[Thread, ...]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnPage:
+    """A page of turns; no `next_cursor` is the end."""
+
+    turns: tuple[Turn, ...]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewThread:
+    """Parameters of a thread start; what is `None` is not sent at all."""
+
+    cwd: str
+    name: str | None = None
+    model: str | None = None
+    effort: str | None = None
+    sandbox: str | None = None
+    approval_policy: str | None = None
+
+
+class Reader(Protocol):
+    """Reads the runtime's store. Loads no thread, takes no lock, runs nothing.
+
+    Every method raises `AdapterError`; `ThreadUnknownError` where the thread is not
+    there. A read that fails in a way known to pass is tried once more before.
+    """
+
+    info: RuntimeInfo
+
+    async def list_threads(self, query: ThreadQuery) -> ThreadPage:
+        """Return one page of threads of all providers and interactive sources."""
+        ...
+
+    async def read_thread(self, thread_id: str) -> Thread:
+        """Return one thread without its turns."""
+        ...
+
+    async def list_turns(
+        self, thread_id: str, *, cursor: str | None, limit: int, order: str, items: str
+    ) -> TurnPage:
+        """Return one page of turns. `order` desc/asc; `items` none/summary/full."""
+        ...
+
+    async def pending_work(self, thread_id: str) -> PendingWork:
+        """Return what a resume would start by itself."""
+        ...
+
+    async def pause_goal(self, thread_id: str) -> None:
+        """Pause the thread's active goal; nothing where there is none."""
+        ...
+
+
+class ThreadWriter(Protocol):
+    """One app-server of our own for one thread; sub-agents live in it too."""
+
+    info: RuntimeInfo
+
+    @property
+    def thread_id(self) -> str | None:
+        """The thread that is loaded, once it is."""
+        ...
+
+    @property
+    def status(self) -> ThreadStatus:
+        """What the loaded thread does now."""
+        ...
+
+    @property
+    def running_turn_id(self) -> str | None:
+        """The root thread's running turn."""
+        ...
+
+    @property
+    def last_turn_id(self) -> str | None:
+        """The newest turn that this writer loaded or ran."""
+        ...
+
+    def knows_turn(self, turn_id: str) -> bool:
+        """Whether this writer loaded or ran that turn."""
+        ...
+
+    def live_turn(self, turn_id: str) -> Turn | None:
+        """Return a turn that runs here, with its items so far; it overrides history."""
+        ...
+
+    @property
+    def busy(self) -> bool:
+        """A turn, open item, pending approval, active goal, unanswered request, or a
+        background command, in children too; or the login shell's snapshot still runs."""
+        ...
+
+    async def wait_idle(self) -> None:
+        """Return when not busy."""
+        ...
+
+    async def wait_busy(self) -> None:
+        """Return when busy."""
+        ...
+
+    async def resume(self, thread_id: str, *, guard: Guard) -> Loaded:
+        """Load the thread: takes Codex's lock.
+
+        Raises: ThreadLockedError, ThreadUnknownError, other AdapterError, what `guard`
+        raises.
+        """
+        ...
+
+    async def start_thread(self, new: NewThread, *, guard: Guard) -> Loaded:
+        """Make a new thread (nothing is stored until its first turn)."""
+        ...
+
+    async def start_turn(
+        self, texts: Sequence[str], *, client_key: str, guard: Guard
+    ) -> Turn:
+        """Start a turn and wait until it is proved to run (10 s).
+
+        Proof: `turn/started` with the answered id, or our key in a userMessage.
+        Raises: CodexRefusedError or NotDeliveredError (no effect), NoAnswerError
+        (unknown), what `guard` raises (not sent).
+        """
+        ...
+
+    async def interrupt(self, turn_id: str) -> Turn:
+        """Stop this turn and its sub-agents' turns; pause the goal; return it, ended.
+
+        Pending approvals of the tree are withdrawn.
+        """
+        ...
+
+    def approvals(self) -> Sequence[Approval]:
+        """Pending approvals, oldest first."""
+        ...
+
+    async def answer(
+        self, approval_id: str, *, digest: str, choice: str, decided_by: str
+    ) -> Approval:
+        """Answer once; return when Codex confirmed, or after 15 s still `answering`.
+
+        Raises: NotFound, Conflict (digest), InvalidParams (choice not offered),
+        ApprovalClosed.
+        """
+        ...
+
+
+class Runtime(Protocol):
+    """One kind of coding agent. Leaving a block ends its process, reaped."""
+
+    def open_reader(self, emit: Emit) -> AbstractAsyncContextManager[Reader]:
+        """Start the reader; inside, it is initialized. A dead reader leaves the block
+        with `ChildExitedError`."""
+        ...
+
+    def open_writer(
+        self, emit: Emit, *, guard: Guard
+    ) -> AbstractAsyncContextManager[ThreadWriter]:
+        """Start a writer; inside, it is initialized, and nothing is loaded. When it dies
+        it has closed what was open (items, turn, approvals) and the block is left with
+        `ChildExitedError`."""
+        ...

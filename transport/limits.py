@@ -1,0 +1,43 @@
+"""Every bound of the transport in one place, each with its reason. Sans-IO."""
+
+from typing import Final
+
+from transport.protocol.gateway import Limits
+
+# Wire (PROTOCOL.md section 1)
+MAX_UNIT: Final = 65_535  # one Noise message, Noise spec section 3
+MIN_UNIT: Final = 16  # an AEAD tag alone
+MAX_FIRST_UNIT: Final = 2_048  # before authentication: message 1 is 96 B + a name
+MAX_DEVICE_NAME: Final = 100  # bytes of UTF-8 in message 1 of a pairing
+FRAME_IN: Final = 256 * 1024  # device → Agent
+FRAME_OUT: Final = 1024 * 1024  # Agent → device
+MAX_PARTS: Final = 64  # record parts of one frame: 1 MiB needs 17
+MAX_RECORDS: Final = 2**32  # a session ends (renew) long before a nonce could
+ADMIN_FRAME: Final = FRAME_OUT
+
+# msgpack (1 MiB of empty maps would become 76 MB without these)
+MAX_ARRAY: Final = 4_096
+MAX_MAP: Final = 256
+MAX_STRING: Final = 256 * 1024
+MAX_DEPTH: Final = 32
+
+# Time, seconds
+FIRST_UNIT_S: Final = 2.0
+HANDSHAKE_S: Final = 5.0
+CLOSE_S: Final = 1.0  # to say CLOSE to a peer that may not read
+STALLED_SEND_S: Final = 20.0  # a socket that takes nothing for this long is closed
+CALL_S: Final = 30.0  # a client's own patience for a read
+
+SESSION_LIMITS: Final = Limits(
+    frame_in=FRAME_IN,
+    frame_out=FRAME_OUT,
+    in_flight=16,
+    page=100,
+    text_input=200_000,
+    ping_ms=15_000,
+    dead_ms=45_000,
+    session_ms=86_400_000,
+    request_key_ms=86_400_000,
+    wait_ms=90_000,
+    approval_ms=300_000,
+)

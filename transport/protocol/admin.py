@@ -1,0 +1,121 @@
+"""Methods of the workstation's own door, admin.sock. Sans-IO. PROTOCOL.md section 1."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from transport.protocol.base import NoParams, Params, WireId, WireModel
+from transport.protocol.gateway import (
+    ApprovalPolicyName,
+    Ceiling,
+    SandboxName,
+    ScopeName,
+)
+
+AbsolutePath = Annotated[str, Field(pattern=r"^/", max_length=4096)]
+
+
+class DeviceRow(WireModel):
+    """One paired device as its owner sees it. Times in ms; `sessions`: live now."""
+
+    id: str
+    name: str
+    fingerprint: str
+    scopes: list[str]
+    ceiling: Ceiling
+    created_at: int
+    last_seen_at: int | None = None
+    paired_by_check: bool
+    sessions: int
+    revoked: bool = False
+
+
+class DeviceListParams(NoParams):
+    """`device/list` takes nothing."""
+
+
+class DeviceListResult(WireModel):
+    """All devices, revoked ones too."""
+
+    devices: list[DeviceRow]
+
+
+class DeviceGrantParams(Params):
+    """`device/grant`: set what is named, leave the rest."""
+
+    device_id: WireId
+    scopes: list[ScopeName] | None = None
+    sandbox: SandboxName | None = None
+    approval_policy: list[ApprovalPolicyName] | None = None
+    roots: list[AbsolutePath] | None = None
+
+
+class DeviceResult(WireModel):
+    """The device after the change."""
+
+    device: DeviceRow
+
+
+class DeviceRevokeParams(Params):
+    """`device/revoke`: its sessions are closed when the answer comes.
+
+    `stop` also interrupts the turns that this device started.
+    """
+
+    device_id: WireId
+    stop: bool = False
+
+
+class PairOpenParams(Params):
+    """`pair/open`: open the one pairing offer. Ends with the connection that opened it.
+
+    `only` replaces the default roots. `unattended`: no question; grants `read` alone.
+    """
+
+    scopes: list[ScopeName] = ["read"]
+    only: list[AbsolutePath] | None = None
+    unattended: bool = False
+
+
+class PairOpenResult(WireModel):
+    """The text to carry to the device, and when it dies (ms since the epoch)."""
+
+    text: str
+    expires_at: int
+
+
+class PairAwaitParams(NoParams):
+    """`pair/await`: answers when a device has come, or the offer has ended."""
+
+
+class PairCandidate(WireModel):
+    """Who asks to be paired. `check`: six digits that the device shows too."""
+
+    name: str
+    fingerprint: str
+    check: str
+    source: str
+    scopes: list[str]
+    known_revoked: bool = False
+
+
+class PairAwaitResult(WireModel):
+    """`candidate`, or `ended` with `why` (expired, failed handshakes, cancelled)."""
+
+    outcome: Literal["candidate", "paired", "ended"]
+    candidate: PairCandidate | None = None
+    device: DeviceRow | None = None
+    why: str | None = None
+
+
+class PairDecideParams(Params):
+    """`pair/decide`: the person's answer. `check` repeats what they compared."""
+
+    accept: bool
+    check: Annotated[str, Field(pattern=r"^\d{6}$")]
+
+
+class PairDecideResult(WireModel):
+    """The new device, or nothing on a no."""
+
+    device: DeviceRow | None = None

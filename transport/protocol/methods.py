@@ -1,0 +1,137 @@
+"""The method table: name, params, result, and what it takes to call it. Sans-IO.
+
+PROTOCOL.md section 4. The one authority for scopes: what has no row does not exist, and
+a remote device may call only rows whose access it has.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, Generic, TypeVar
+
+from transport.protocol import admin, approvals, gateway, session, threads, turns
+from transport.protocol.base import Params, WireModel
+
+P = TypeVar("P", bound=Params)
+R = TypeVar("R", bound=WireModel)
+
+
+class Access(StrEnum):
+    """What the caller needs. `SESSION`: any authenticated peer. `ADMIN`: admin.sock."""
+
+    SESSION = "session"
+    PAIRING = "pairing"
+    READ = "read"
+    WRITE = "write"
+    APPROVE = "approve"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Method(Generic[P, R]):
+    """One row. `gated`: refused while the gate is closed."""
+
+    name: str
+    params: type[P]
+    result: type[R]
+    access: Access
+    gated: bool = False
+
+
+SESSION_OPEN: Final = Method(
+    "session/open",
+    session.SessionOpenParams,
+    session.SessionOpenResult,
+    Access.SESSION,
+)
+PAIRING_CONFIRM: Final = Method(
+    "pairing/confirm",
+    session.PairingConfirmParams,
+    session.PairingConfirmResult,
+    Access.PAIRING,
+)
+EVENTS_SUBSCRIBE: Final = Method(
+    "events/subscribe", session.SubscribeParams, session.SubscribeResult, Access.READ
+)
+GATEWAY_STATUS: Final = Method(
+    "gateway/status", gateway.GatewayStatusParams, gateway.GatewayStatus, Access.READ
+)
+THREAD_LIST: Final = Method(
+    "thread/list", threads.ThreadListParams, threads.ThreadListResult, Access.READ
+)
+THREAD_READ: Final = Method(
+    "thread/read", threads.ThreadReadParams, threads.ThreadReadResult, Access.READ
+)
+TURN_LIST: Final = Method(
+    "turn/list", turns.TurnListParams, turns.TurnListResult, Access.READ
+)
+APPROVAL_LIST: Final = Method(
+    "approval/list",
+    approvals.ApprovalListParams,
+    approvals.ApprovalListResult,
+    Access.READ,
+)
+THREAD_START: Final = Method(
+    "thread/start",
+    threads.ThreadStartParams,
+    threads.ThreadStartResult,
+    Access.WRITE,
+    gated=True,
+)
+TURN_START: Final = Method(
+    "turn/start",
+    turns.TurnStartParams,
+    turns.TurnStartResult,
+    Access.WRITE,
+    gated=True,
+)
+TURN_INTERRUPT: Final = Method(
+    "turn/interrupt", turns.TurnInterruptParams, turns.TurnResult, Access.WRITE
+)
+APPROVAL_ANSWER: Final = Method(
+    "approval/answer",
+    approvals.ApprovalAnswerParams,
+    approvals.ApprovalResult,
+    Access.APPROVE,
+)
+DEVICE_LIST: Final = Method(
+    "device/list", admin.DeviceListParams, admin.DeviceListResult, Access.ADMIN
+)
+DEVICE_GRANT: Final = Method(
+    "device/grant", admin.DeviceGrantParams, admin.DeviceResult, Access.ADMIN
+)
+DEVICE_REVOKE: Final = Method(
+    "device/revoke", admin.DeviceRevokeParams, admin.DeviceResult, Access.ADMIN
+)
+PAIR_OPEN: Final = Method(
+    "pair/open", admin.PairOpenParams, admin.PairOpenResult, Access.ADMIN
+)
+PAIR_AWAIT: Final = Method(
+    "pair/await", admin.PairAwaitParams, admin.PairAwaitResult, Access.ADMIN
+)
+PAIR_DECIDE: Final = Method(
+    "pair/decide", admin.PairDecideParams, admin.PairDecideResult, Access.ADMIN
+)
+
+METHODS: Final[dict[str, Method[Any, Any]]] = {
+    method.name: method
+    for method in (
+        SESSION_OPEN,
+        PAIRING_CONFIRM,
+        EVENTS_SUBSCRIBE,
+        GATEWAY_STATUS,
+        THREAD_LIST,
+        THREAD_READ,
+        TURN_LIST,
+        APPROVAL_LIST,
+        THREAD_START,
+        TURN_START,
+        TURN_INTERRUPT,
+        APPROVAL_ANSWER,
+        DEVICE_LIST,
+        DEVICE_GRANT,
+        DEVICE_REVOKE,
+        PAIR_OPEN,
+        PAIR_AWAIT,
+        PAIR_DECIDE,
+    )
+}
