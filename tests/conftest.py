@@ -1,0 +1,41 @@
+"""What all tests share: the run's mark, no leftover process, hypothesis profiles."""
+
+import os
+import time
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.support.leftovers import mark_run, marked_processes
+
+REAL: Final = ("/tests/process/", "/tests/e2e/", "/tests/faults/", "/tests/security/")
+PATIENCE_S: Final = 5.0  # a killed child needs a moment to be reaped by its parent
+
+settings.register_profile(
+    "dev",
+    max_examples=50,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+settings.register_profile("thorough", settings.get_profile("dev"), max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+@pytest.fixture(scope="session")
+def run_mark() -> str:
+    return mark_run()
+
+
+@pytest.fixture(autouse=True)
+def no_process_outlives_its_test(
+    request: pytest.FixtureRequest, run_mark: str
+) -> Iterator[None]:
+    yield
+    if not any(part in str(request.path) for part in REAL):
+        return
+    deadline = time.monotonic() + PATIENCE_S
+    while (left := marked_processes(run_mark)) and time.monotonic() < deadline:
+        os.sched_yield()
+    assert not left, f"processes outlived the test: {left}"
