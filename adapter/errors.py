@@ -30,6 +30,13 @@ class ChildExitedError(AdapterError):
         return f"{self.name} ended with {self.returncode}{tail}"
 
 
+class ReaderFirstError(AdapterError):
+    """A writer was wanted while no reader of ours is initialized: nothing was started.
+
+    On codex up to 0.163 processes that start at once on a new home kill each other.
+    """
+
+
 class HandshakeFailedError(AdapterError):
     """The app-server refused or garbled `initialize`."""
 

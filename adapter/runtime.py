@@ -237,6 +237,11 @@ class ThreadWriter(Protocol):
         """Return when busy."""
         ...
 
+    def hurry(self) -> None:
+        """End fast from now on: leaving the block no longer waits for the login shell
+        of Codex's snapshot (else up to 10 s). For a closing gate or a shutdown."""
+        ...
+
     async def resume(self, thread_id: str, *, guard: Guard) -> Loaded:
         """Load the thread: takes Codex's lock.
 
