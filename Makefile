@@ -1,13 +1,63 @@
-# Two commands for a newcomer: `make demo` and `make test`. Both set everything up.
+# Two commands for a newcomer: `make demo` and `make test`. Both set everything up first.
+# `make serve` runs an Agent for real use, with your own codex and its login.
+
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+CACHE := $(or $(THREADGATE_TEST_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/threadgate)
+LOCKLESS := 0.144.4
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+CODE := agent adapter transport generated clients
 
-.PHONY: setup
+.PHONY: demo test serve setup format lint types contracts generated pytest bench clean
+
+demo: setup
+	$(BIN)/threadgate demo
+
+serve: setup
+	$(BIN)/threadgate serve
+
+test: setup $(CACHE)/codex/$(LOCKLESS)/.installed lint types contracts generated pytest
+
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,codex]'
-	touch $(STAMP)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "threadgate needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) \
+		|| { echo "python3 -m venv failed: on Debian or Ubuntu, apt install python3-venv"; exit 1; }
+	@echo "Setting up $(VENV) (some minutes the first time: the codex binary is 142 MB)"
+	$(PIP) install -e '.[dev,codex]'
+	@touch $@
+
+# A codex that takes no thread locks: the promises about two writers are tested with it too.
+$(CACHE)/codex/$(LOCKLESS)/.installed:
+	@mkdir -p $(@D)
+	$(PIP) install --no-deps --upgrade --target $(@D) openai-codex-cli-bin==$(LOCKLESS)
+	@touch $@
+
+format: setup
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+lint: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/flake8-async --disable=ASYNC114,ASYNC128 $(CODE)
+
+types: setup
+	$(BIN)/mypy $(CODE) tests
+	$(BIN)/basedpyright
+
+contracts: setup
+	$(BIN)/lint-imports
+
+generated: setup
+	$(BIN)/python -m generated.regenerate --check
+
+pytest: setup
+	$(BIN)/pytest
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
