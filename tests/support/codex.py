@@ -3,7 +3,7 @@
 import os
 import secrets
 import shutil
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +44,7 @@ def locking_versions() -> list[str]:
 
 
 @contextmanager
-def work_folder(name: str) -> Iterator[Path]:
+def work_folder(name: str) -> Generator[Path]:
     """A fresh folder outside the system's temp folder (codex warns there), removed after."""
     folder = cache_folder() / "runs" / f"{name}-{secrets.token_hex(4)}"
     folder.mkdir(parents=True, mode=0o700)
