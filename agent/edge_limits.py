@@ -1,0 +1,55 @@
+"""Bounds of the Agent's edge: journal, sessions, doors, pairing. Sans-IO.
+
+PROTOCOL.md sections 1, 2 and 6; SECURITY.md names the ones that keep strangers out.
+"""
+
+from typing import Final
+
+# Journal (PROTOCOL.md section 6). Bytes are texts and packed maps plus ENTRY_COST each.
+JOURNAL_EVENTS: Final = 100_000
+JOURNAL_BYTES: Final = 64 * 1024 * 1024
+ENTRY_COST: Final = 120  # what one entry costs beside its bytes (object, list slot)
+STALE_SHARE: Final = 8  # a sweep of 1/8 of the ring costs less than it frees
+KEPT_TEXT: Final = 64 * 1024  # text so far of an open item, a channel and part
+KEPT_PARTS: Final = 64  # parts of one open item: more never came, and bound its memory
+OPEN_ITEMS: Final = 1_024  # open at once; the oldest is forgotten before a leak grows
+OPEN_ANSWER: Final = 512 * 1024  # all of `open` in one answer
+WHOLE_EVENT: Final = 1024 * 1024 - 1_024  # packed; larger would not fit a frame
+
+# Delivery
+WRITE_BYTES: Final = 128 * 1024  # one write: what a 50 kbit/s line takes in 20 s
+DELTAS_A_FRAME: Final = 1_024  # below the decoder's array bound of 4,096
+MERGED_TEXT: Final = 16 * 1024  # a merged delta stays small enough to draw at once
+COMPANY_S: Final = 0.020  # a network carrier's deltas wait this long for company
+GAPS: Final = 3  # so many gaps in GAPS_S turn deltas off
+GAPS_S: Final = 60.0
+
+# Sessions (PROTOCOL.md section 2)
+SESSIONS_A_DEVICE: Final = 16
+SESSIONS: Final = 256
+LOCAL_SESSIONS: Final = 64  # admin.sock has its own, so devices cannot lock it out
+UNSENT_ANSWERS: Final = 32  # small answers that wait; then the session is not read
+INVALID_REQUESTS: Final = 20  # in INVALID_S: not a client of this protocol
+INVALID_S: Final = 60.0
+CLOSING_S: Final = 1.0  # to say why, then the stream is dropped
+GOING_AWAY_S: Final = 5.0  # connections may finish their answers before they are cut
+RETRY_AFTER_MS: Final = 2_000  # what a session that we close is told to wait
+
+# Doors (03 section 4.8)
+HALF_OPEN: Final = 32
+HALF_OPEN_A_SOURCE: Final = 8
+SOURCE_RATE: Final = 5.0  # new connections a second from one source
+SOURCE_BURST: Final = 10.0
+TOTAL_RATE: Final = 50.0
+TOTAL_BURST: Final = 50.0
+SOURCES: Final = 4_096  # remembered; the longest unseen is forgotten
+ACCEPT_PAUSE_S: Final = 0.1  # no file descriptors left: wait for some to be closed
+
+# Pairing (03 section 4.3)
+OFFER_S: Final = 120.0
+OFFER_FAILURES: Final = 3  # the secret has 256 bits: these are accidents or attacks
+OFFER_HANDSHAKES: Final = 3  # may wait for their first record
+DECISION_S: Final = 60.0
+DEVICE_NAME: Final = 40  # printable characters shown at the workstation
+DEVICES: Final = 256  # records in the file, revoked ones too
+LAST_SEEN_S: Final = 60.0  # a device's last_seen is written at most this often
