@@ -1,0 +1,216 @@
+"""Peer state over JSON lines: what Codex's app-server speaks on stdio. Sans-IO.
+
+One JSON object a line, no `jsonrpc` key. Answers come out of order, some never; a late
+or unknown one is nothing to us. A line is of any length. Bytes that make no message
+come out as `Garbled`: one bad line must not end a process that runs a turn.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeGuard, cast
+
+from adapter.limits import REQUESTS_IN_FLIGHT
+
+Json = Mapping[str, Any]
+RequestId = int | str
+
+NEWLINE: Final = b"\n"
+SHOWN: Final = 200  # bytes of a garbled line that are kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """The result of a request of ours."""
+
+    request_id: int
+    method: str
+    result: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """The definite error of a request of ours."""
+
+    request_id: int
+    method: str
+    code: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notified:
+    """A notification."""
+
+    method: str
+    params: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A request of Codex. Its id must go back with the same JSON type (0 is an id)."""
+
+    request_id: RequestId
+    method: str
+    params: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Garbled:
+    """A line that is no message. `head`: how it begins."""
+
+    reason: str
+    head: bytes
+
+
+PeerEvent = Answered | Failed | Notified | Asked | Garbled
+
+
+class TooManyInFlightError(Exception):
+    """All slots are taken: nothing was made."""
+
+
+def encode(message: Json) -> bytes:
+    """Return the line. Valid UTF-8 always: other bytes on stdin would end Codex."""
+    text = json.dumps(
+        message, ensure_ascii=False, allow_nan=False, separators=(",", ":")
+    )
+    return text.encode() + NEWLINE
+
+
+class JsonRpc:
+    """One side of one connection. Not for concurrent use."""
+
+    def __init__(self, *, max_in_flight: int = REQUESTS_IN_FLIGHT) -> None:
+        self._max_in_flight = max_in_flight
+        self._buffer = bytearray()
+        self._scanned = 0
+        self._next_id = 1
+        self._in_flight: dict[int, str] = {}
+        self.ended = False
+        self.ignored = 0  # late, doubled and unknown answers so far
+
+    @property
+    def in_flight(self) -> int:
+        """Requests of ours without an answer."""
+        return len(self._in_flight)
+
+    def request(self, method: str, params: Json) -> tuple[int, bytes]:
+        """Take a slot; return the id and the line to write.
+
+        Raises: TooManyInFlightError; ValueError where `params` are no JSON. Both leave
+        no slot taken.
+        """
+        if len(self._in_flight) >= self._max_in_flight:
+            raise TooManyInFlightError
+        request_id = self._next_id
+        line = encode({"id": request_id, "method": method, "params": params})
+        self._next_id += 1
+        self._in_flight[request_id] = method
+        return request_id, line
+
+    def forget(self, request_id: int) -> None:
+        """Free the slot: the deadline passed, or it was never written."""
+        self._in_flight.pop(request_id, None)
+
+    def notification(self, method: str) -> bytes:
+        """Return the line of a notification without params."""
+        return encode({"method": method})
+
+    def result(self, request_id: RequestId, result: Json) -> bytes:
+        """Return the line that answers a request of Codex."""
+        return encode({"id": request_id, "result": result})
+
+    def error(self, request_id: RequestId, code: int, message: str) -> bytes:
+        """Return the line that refuses a request of Codex."""
+        return encode({"id": request_id, "error": {"code": code, "message": message}})
+
+    def receive_data(self, data: bytes | bytearray) -> None:
+        """Take in what was read; `b""` is the end of the stream."""
+        if not data:
+            self.ended = True
+        self._buffer += data
+
+    def next_event(self) -> PeerEvent | None:
+        """Return the next event, or `None` when there is none (yet).
+
+        A last line without its newline is cut off by the end: it is garbled.
+        """
+        while (line := self._next_line()) is not None:
+            if (event := self._parse(line)) is not None:
+                return event
+        if self.ended and self._buffer:
+            rest, self._buffer = bytes(self._buffer), bytearray()
+            if rest.strip():
+                return Garbled(reason="cut off by the end", head=rest[:SHOWN])
+        return None
+
+    def _next_line(self) -> bytes | None:
+        end = self._buffer.find(NEWLINE, self._scanned)
+        if end < 0:
+            self._scanned = len(self._buffer)
+            return None
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 1]
+        self._scanned = 0
+        return line
+
+    def _parse(self, line: bytes) -> PeerEvent | None:
+        if not line.strip():
+            return None
+        try:
+            message: object = json.loads(line)
+        except (ValueError, RecursionError) as exc:
+            return Garbled(reason=f"no JSON: {exc}"[:SHOWN], head=line[:SHOWN])
+        if not isinstance(message, dict):
+            return Garbled(reason="not an object", head=line[:SHOWN])
+        return self._classify(cast("dict[str, Any]", message), line)
+
+    def _classify(self, message: dict[str, Any], line: bytes) -> PeerEvent | None:
+        method = message.get("method")
+        if method is not None:
+            return _said(method, message) or Garbled(
+                reason="neither request nor notification", head=line[:SHOWN]
+            )
+        if "result" in message or "error" in message:
+            return self._answered(message)
+        return Garbled(reason="no method, result or error", head=line[:SHOWN])
+
+    def _answered(self, message: dict[str, Any]) -> PeerEvent | None:
+        request_id = message.get("id")
+        if not _is_int(request_id) or request_id not in self._in_flight:
+            self.ignored += 1
+            return None
+        method = self._in_flight.pop(request_id)
+        error = message.get("error")
+        if error is None:
+            return Answered(
+                request_id=request_id, method=method, result=message.get("result")
+            )
+        code, text = _read_error(error)
+        return Failed(request_id=request_id, method=method, code=code, message=text)
+
+
+def _read_error(error: object) -> tuple[int, str]:
+    if not isinstance(error, dict):
+        return 0, str(error)[:SHOWN]
+    fields = cast("dict[str, object]", error)
+    code = fields.get("code")
+    return code if _is_int(code) else 0, str(fields.get("message", ""))
+
+
+def _is_int(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _said(method: object, message: dict[str, Any]) -> PeerEvent | None:
+    params = message.get("params")
+    if not isinstance(method, str) or not isinstance(params, dict | None):
+        return None
+    known = cast("Json", params or {})
+    if "id" not in message:
+        return Notified(method=method, params=known)
+    request_id = message["id"]
+    if _is_int(request_id) or isinstance(request_id, str):
+        return Asked(request_id=request_id, method=method, params=known)
+    return None

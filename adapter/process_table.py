@@ -1,0 +1,73 @@
+"""Who a process is and what came from it, read from /proc. Trio shell (plain reads).
+
+A pid alone names nobody: it is used again. A pid with its start time does.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+PROC: Final = Path("/proc")
+SNAPSHOT_MARK: Final = "# Snapshot file"  # in the script of Codex's login shell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """One process for ever. `started`: boot id and clock ticks since that boot."""
+
+    pid: int
+    started: str
+    argv: tuple[str, ...]
+
+
+def _stat(pid: int) -> list[str]:
+    """Return the fields behind the name: state, parent, … (proc(5) from field 3 on)."""
+    text = (PROC / str(pid) / "stat").read_text(errors="replace")
+    return text[text.rindex(")") + 2 :].split()
+
+
+def _argv(pid: int) -> tuple[str, ...]:
+    raw = (PROC / str(pid) / "cmdline").read_bytes()
+    return tuple(os.fsdecode(part) for part in raw.split(b"\0")[:-1])
+
+
+def identify(pid: int) -> Identity | None:
+    """Return who has this pid now; `None` where nobody lives (a zombie does not)."""
+    try:
+        boot = (PROC / "sys/kernel/random/boot_id").read_text().strip()
+        fields = _stat(pid)
+        argv = _argv(pid)
+    except (OSError, ValueError):
+        return None
+    if fields[0] in "ZX":
+        return None
+    return Identity(pid=pid, started=f"{boot}/{fields[19]}", argv=argv)
+
+
+def _parents() -> Iterator[tuple[int, int]]:
+    for name in os.listdir(PROC):
+        if name.isdigit():
+            try:
+                yield int(name), int(_stat(int(name))[1])
+            except (OSError, ValueError):
+                continue  # it has just ended
+
+
+def children(pid: int) -> list[int]:
+    """Return the pids whose parent is `pid`, one look at the whole table."""
+    return [child for child, parent in _parents() if parent == pid]
+
+
+def snapshot_shells(pid: int) -> list[Identity]:
+    """Return the login shells that this app-server started for its shell snapshot.
+
+    Told apart from a model's commands by a line of Codex's own script in their argv.
+    """
+    known = (identify(child) for child in children(pid))
+    return [
+        shell
+        for shell in known
+        if shell is not None and any(SNAPSHOT_MARK in arg for arg in shell.argv)
+    ]
