@@ -1,0 +1,1405 @@
+"""Types of codex 0.171.0's app-server protocol, for the checkers. Sans-IO.
+
+Written by `python -m generated.regenerate`; never edited. Derived from Codex's own
+schema, Copyright OpenAI, Apache License 2.0 (`LICENSE.codex` beside this file).
+"""
+
+from typing import Literal, NotRequired, TypeAlias, TypedDict
+
+
+AbsolutePathBuf: TypeAlias = "str"
+
+
+class ActivePermissionProfile(TypedDict):
+    extends: "NotRequired[str | None]"
+    id: "str"
+
+
+class AdditionalContextEntry(TypedDict):
+    kind: "AdditionalContextKind"
+    name: "NotRequired[str | None]"
+    value: "str"
+
+
+AdditionalContextKind: TypeAlias = "Literal['untrusted', 'application']"
+
+
+class AdditionalFileSystemPermissions(TypedDict):
+    entries: "NotRequired[list[FileSystemSandboxEntry] | None]"
+    globScanMaxDepth: "NotRequired[int | None]"
+    read: "NotRequired[list[LegacyAppPathString] | None]"
+    write: "NotRequired[list[LegacyAppPathString] | None]"
+
+
+class AdditionalNetworkPermissions(TypedDict):
+    enabled: "NotRequired[bool | None]"
+
+
+class AdditionalPermissionProfile(TypedDict):
+    fileSystem: "NotRequired[AdditionalFileSystemPermissions | None]"
+    network: "NotRequired[AdditionalNetworkPermissions | None]"
+
+
+class AgentMessageDeltaNotification(TypedDict):
+    delta: "str"
+    itemId: "str"
+    threadId: "str"
+    turnId: "str"
+
+
+ApprovalsReviewer: TypeAlias = "Literal['user', 'auto_review', 'guardian_subagent']"
+
+
+AskForApproval: TypeAlias = "Literal['untrusted', 'on-request', 'never'] | AskForApprovalGranular"
+
+
+class AskForApprovalGranular(TypedDict):
+    granular: "dict[str, object]"
+
+
+class AuthRecoveryNotification(TypedDict):
+    message: "str"
+    provider: "str"
+    threadId: "str"
+    turnId: "str"
+
+
+AutoReviewDecisionSource: TypeAlias = "Literal['agent']"
+
+
+class ByteRange(TypedDict):
+    end: "int"
+    start: "int"
+
+
+CapabilityRootLocation: TypeAlias = "CapabilityRootLocationEnvironment"
+
+
+class CapabilityRootLocationEnvironment(TypedDict):
+    environmentId: "str"
+    path: "str"
+    type: "Literal['environment']"
+
+
+class ClientInfo(TypedDict):
+    name: "str"
+    title: "NotRequired[str | None]"
+    version: "str"
+
+
+CodexErrorInfo: TypeAlias = "Literal['contextWindowExceeded', 'sessionBudgetExceeded', 'usageLimitExceeded', 'rateLimitExceeded', 'flexUnavailable', 'serverOverloaded', 'modelNotFound', 'policyCapacityUnavailable', 'cyberPolicy', 'bioPolicy', 'misalignmentPolicyViolation', 'tooManyDenials', 'internalServerError', 'unauthorized', 'badRequest', 'threadRollbackFailed', 'sandboxError', 'other'] | Literal['inferenceHookDenied'] | CodexErrorInfoHttpConnectionFailed | CodexErrorInfoResponseStreamConnectionFailed | CodexErrorInfoResponseStreamDisconnected | CodexErrorInfoResponseTooManyFailedAttempts | CodexErrorInfoActiveTurnNotSteerable | str | dict[str, object]"
+
+
+class CodexErrorInfoActiveTurnNotSteerable(TypedDict):
+    activeTurnNotSteerable: "dict[str, object]"
+
+
+class CodexErrorInfoHttpConnectionFailed(TypedDict):
+    httpConnectionFailed: "dict[str, object]"
+
+
+class CodexErrorInfoResponseStreamConnectionFailed(TypedDict):
+    responseStreamConnectionFailed: "dict[str, object]"
+
+
+class CodexErrorInfoResponseStreamDisconnected(TypedDict):
+    responseStreamDisconnected: "dict[str, object]"
+
+
+class CodexErrorInfoResponseTooManyFailedAttempts(TypedDict):
+    responseTooManyFailedAttempts: "dict[str, object]"
+
+
+class CollaborationMode(TypedDict):
+    mode: "ModeKind"
+    settings: "Settings"
+
+
+CommandAction: TypeAlias = "CommandActionRead | CommandActionListFiles | CommandActionSearch | CommandActionUnknown"
+
+
+class CommandActionListFiles(TypedDict):
+    command: "str"
+    path: "NotRequired[str | None]"
+    type: "Literal['listFiles']"
+
+
+class CommandActionRead(TypedDict):
+    command: "str"
+    name: "str"
+    path: "LegacyAppPathString"
+    type: "Literal['read']"
+
+
+class CommandActionSearch(TypedDict):
+    command: "str"
+    path: "NotRequired[str | None]"
+    query: "NotRequired[str | None]"
+    type: "Literal['search']"
+
+
+class CommandActionUnknown(TypedDict):
+    command: "str"
+    type: "Literal['unknown']"
+
+
+CommandExecutionApprovalDecision: TypeAlias = "Literal['accept'] | Literal['acceptForSession'] | CommandExecutionApprovalDecisionAcceptWithExecpolicyAmendment | CommandExecutionApprovalDecisionApplyNetworkPolicyAmendment | Literal['decline'] | Literal['cancel']"
+
+
+class CommandExecutionApprovalDecisionAcceptWithExecpolicyAmendment(TypedDict):
+    acceptWithExecpolicyAmendment: "dict[str, object]"
+
+
+class CommandExecutionApprovalDecisionApplyNetworkPolicyAmendment(TypedDict):
+    applyNetworkPolicyAmendment: "dict[str, object]"
+
+
+CommandExecutionApprovalKind: TypeAlias = "Literal['command', 'writeStdin'] | Literal['humanCommand']"
+
+
+class CommandExecutionOutputDeltaNotification(TypedDict):
+    delta: "str"
+    itemId: "str"
+    threadId: "str"
+    turnId: "str"
+
+
+class CommandExecutionRequestApprovalParams(TypedDict):
+    additionalPermissions: "NotRequired[AdditionalPermissionProfile | None]"
+    approvalId: "NotRequired[str | None]"
+    availableDecisions: "NotRequired[list[CommandExecutionApprovalDecision] | None]"
+    command: "NotRequired[str | None]"
+    commandActions: "NotRequired[list[CommandAction] | None]"
+    cwd: "NotRequired[LegacyAppPathString | None]"
+    environmentId: "NotRequired[str | None]"
+    itemId: "str"
+    kind: "NotRequired[CommandExecutionApprovalKind]"
+    networkApprovalContext: "NotRequired[NetworkApprovalContext | None]"
+    proposedExecpolicyAmendment: "NotRequired[list[str] | None]"
+    proposedNetworkPolicyAmendments: "NotRequired[list[NetworkPolicyAmendment] | None]"
+    reason: "NotRequired[str | None]"
+    startedAtMs: "int"
+    threadId: "str"
+    turnId: "str"
+
+
+class CommandExecutionRequestApprovalResponse(TypedDict):
+    decision: "CommandExecutionApprovalDecision"
+
+
+class ConfigWarningNotification(TypedDict):
+    details: "NotRequired[str | None]"
+    path: "NotRequired[str | None]"
+    range: "NotRequired[TextRange | None]"
+    summary: "str"
+
+
+CyberAccessProgram: TypeAlias = "Literal['standard', 'daybreakBlue', 'daybreakRed']"
+
+
+DynamicToolCallOutputContentItem: TypeAlias = "DynamicToolCallOutputContentItemInputText | DynamicToolCallOutputContentItemInputImage | DynamicToolCallOutputContentItemInputAudio"
+
+
+class DynamicToolCallOutputContentItemInputAudio(TypedDict):
+    audioUrl: "str"
+    type: "Literal['inputAudio']"
+
+
+class DynamicToolCallOutputContentItemInputImage(TypedDict):
+    imageUrl: "str"
+    type: "Literal['inputImage']"
+
+
+class DynamicToolCallOutputContentItemInputText(TypedDict):
+    text: "str"
+    type: "Literal['inputText']"
+
+
+class DynamicToolCallParams(TypedDict):
+    arguments: "object"
+    callId: "str"
+    namespace: "NotRequired[str | None]"
+    threadId: "str"
+    tool: "str"
+    turnId: "str"
+
+
+class DynamicToolCallResponse(TypedDict):
+    contentItems: "list[DynamicToolCallOutputContentItem]"
+    success: "bool"
+
+
+DynamicToolNamespaceTool: TypeAlias = "DynamicToolNamespaceToolFunction"
+
+
+class DynamicToolNamespaceToolFunction(TypedDict):
+    deferLoading: "NotRequired[bool]"
+    description: "str"
+    inputSchema: "object"
+    name: "str"
+    type: "Literal['function']"
+
+
+DynamicToolSpec: TypeAlias = "DynamicToolSpecFunction | DynamicToolSpecNamespace"
+
+
+class DynamicToolSpecFunction(TypedDict):
+    deferLoading: "NotRequired[bool]"
+    description: "str"
+    inputSchema: "object"
+    name: "str"
+    type: "Literal['function']"
+
+
+class DynamicToolSpecNamespace(TypedDict):
+    description: "str"
+    name: "str"
+    tools: "list[DynamicToolNamespaceTool]"
+    type: "Literal['namespace']"
+
+
+class ErrorNotification(TypedDict):
+    error: "TurnError"
+    threadId: "str"
+    turnId: "str"
+    willRetry: "bool"
+
+
+FileChangeApprovalDecision: TypeAlias = "Literal['accept'] | Literal['acceptForSession'] | Literal['decline'] | Literal['cancel']"
+
+
+class FileChangeRequestApprovalParams(TypedDict):
+    grantRoot: "NotRequired[str | None]"
+    itemId: "str"
+    reason: "NotRequired[str | None]"
+    startedAtMs: "int"
+    threadId: "str"
+    turnId: "str"
+
+
+class FileChangeRequestApprovalResponse(TypedDict):
+    decision: "FileChangeApprovalDecision"
+
+
+FileSystemAccessMode: TypeAlias = "Literal['read', 'write', 'deny']"
+
+
+FileSystemPath: TypeAlias = "FileSystemPathPath | FileSystemPathGlobPattern | FileSystemPathSpecial"
+
+
+class FileSystemPathGlobPattern(TypedDict):
+    pattern: "str"
+    type: "Literal['glob_pattern']"
+
+
+class FileSystemPathPath(TypedDict):
+    path: "LegacyAppPathString"
+    type: "Literal['path']"
+
+
+class FileSystemPathSpecial(TypedDict):
+    type: "Literal['special']"
+    value: "FileSystemSpecialPath"
+
+
+class FileSystemSandboxEntry(TypedDict):
+    access: "FileSystemAccessMode"
+    path: "FileSystemPath"
+
+
+FileSystemSpecialPath: TypeAlias = "FileSystemSpecialPathRoot | FileSystemSpecialPathMinimal | FileSystemSpecialPathProjectRoots | FileSystemSpecialPathTmpdir | FileSystemSpecialPathSlashTmp | FileSystemSpecialPathUnknown"
+
+
+class FileSystemSpecialPathMinimal(TypedDict):
+    kind: "Literal['minimal']"
+
+
+class FileSystemSpecialPathProjectRoots(TypedDict):
+    kind: "Literal['project_roots']"
+    subpath: "NotRequired[LegacyAppPathString | None]"
+
+
+class FileSystemSpecialPathRoot(TypedDict):
+    kind: "Literal['root']"
+
+
+class FileSystemSpecialPathSlashTmp(TypedDict):
+    kind: "Literal['slash_tmp']"
+
+
+class FileSystemSpecialPathTmpdir(TypedDict):
+    kind: "Literal['tmpdir']"
+
+
+class FileSystemSpecialPathUnknown(TypedDict):
+    kind: "Literal['unknown']"
+    path: "str"
+    subpath: "NotRequired[LegacyAppPathString | None]"
+
+
+FunctionCallOutputBody: TypeAlias = "str | list[FunctionCallOutputContentItem]"
+
+
+FunctionCallOutputContentItem: TypeAlias = "FunctionCallOutputContentItemInputText | FunctionCallOutputContentItemInputImage | FunctionCallOutputContentItemInputAudio | FunctionCallOutputContentItemEncryptedContent"
+
+
+class FunctionCallOutputContentItemEncryptedContent(TypedDict):
+    encrypted_content: "str"
+    type: "Literal['encrypted_content']"
+
+
+class FunctionCallOutputContentItemInputAudio(TypedDict):
+    type: "Literal['input_audio']"
+    audio_url: "NotRequired[str]"
+    file_id: "NotRequired[str]"
+
+
+class FunctionCallOutputContentItemInputImage(TypedDict):
+    detail: "NotRequired[ImageDetail | None]"
+    type: "Literal['input_image']"
+    image_url: "NotRequired[str]"
+    file_id: "NotRequired[str]"
+
+
+class FunctionCallOutputContentItemInputText(TypedDict):
+    text: "str"
+    type: "Literal['input_text']"
+
+
+class GitInfo(TypedDict):
+    branch: "NotRequired[str | None]"
+    originUrl: "NotRequired[str | None]"
+    sha: "NotRequired[str | None]"
+
+
+class GrantedPermissionProfile(TypedDict):
+    fileSystem: "NotRequired[AdditionalFileSystemPermissions | None]"
+    network: "NotRequired[AdditionalNetworkPermissions | None]"
+
+
+class GuardianApprovalReview(TypedDict):
+    rationale: "NotRequired[str | None]"
+    riskLevel: "NotRequired[GuardianRiskLevel | None]"
+    status: "GuardianApprovalReviewStatus"
+    userAuthorization: "NotRequired[GuardianUserAuthorization | None]"
+
+
+GuardianApprovalReviewAction: TypeAlias = "GuardianApprovalReviewActionCommand | GuardianApprovalReviewActionExecve | GuardianApprovalReviewActionWriteStdin | GuardianApprovalReviewActionApplyPatch | GuardianApprovalReviewActionNetworkAccess | GuardianApprovalReviewActionMcpToolCall | GuardianApprovalReviewActionRequestPermissions"
+
+
+class GuardianApprovalReviewActionApplyPatch(TypedDict):
+    cwd: "LegacyAppPathString"
+    files: "list[LegacyAppPathString]"
+    type: "Literal['applyPatch']"
+
+
+class GuardianApprovalReviewActionCommand(TypedDict):
+    command: "str"
+    cwd: "LegacyAppPathString"
+    source: "GuardianCommandSource"
+    type: "Literal['command']"
+
+
+class GuardianApprovalReviewActionExecve(TypedDict):
+    argv: "list[str]"
+    cwd: "AbsolutePathBuf"
+    program: "str"
+    source: "GuardianCommandSource"
+    type: "Literal['execve']"
+
+
+class GuardianApprovalReviewActionMcpToolCall(TypedDict):
+    connectorId: "NotRequired[str | None]"
+    connectorName: "NotRequired[str | None]"
+    server: "str"
+    toolName: "str"
+    toolTitle: "NotRequired[str | None]"
+    type: "Literal['mcpToolCall']"
+
+
+class GuardianApprovalReviewActionNetworkAccess(TypedDict):
+    host: "str"
+    port: "int"
+    protocol: "NetworkApprovalProtocol"
+    target: "str"
+    type: "Literal['networkAccess']"
+
+
+class GuardianApprovalReviewActionRequestPermissions(TypedDict):
+    permissions: "RequestPermissionProfile"
+    reason: "NotRequired[str | None]"
+    type: "Literal['requestPermissions']"
+
+
+class GuardianApprovalReviewActionWriteStdin(TypedDict):
+    approvalId: "str"
+    cwd: "LegacyAppPathString"
+    processId: "str"
+    stdin: "str"
+    type: "Literal['writeStdin']"
+
+
+GuardianApprovalReviewStatus: TypeAlias = "Literal['inProgress', 'approved', 'denied', 'timedOut', 'aborted']"
+
+
+GuardianCommandSource: TypeAlias = "Literal['shell', 'unifiedExec']"
+
+
+GuardianRiskLevel: TypeAlias = "Literal['low', 'medium', 'high', 'critical']"
+
+
+GuardianUserAuthorization: TypeAlias = "Literal['unknown', 'low', 'medium', 'high']"
+
+
+class GuardianWarningNotification(TypedDict):
+    message: "str"
+    threadId: "str"
+
+
+class HookCompletedNotification(TypedDict):
+    run: "HookRunSummary"
+    threadId: "str"
+    turnId: "NotRequired[str | None]"
+
+
+HookEventName: TypeAlias = "Literal['preModelRequest', 'postModelRequest', 'preToolUse', 'permissionRequest', 'postToolUse', 'preCompact', 'postCompact', 'sessionStart', 'sessionEnd', 'userPromptSubmit', 'subagentStart', 'subagentStop', 'stop', 'interrupt']"
+
+
+HookExecutionMode: TypeAlias = "Literal['sync', 'async']"
+
+
+HookHandlerType: TypeAlias = "Literal['command', 'mcpTool', 'prompt', 'agent']"
+
+
+class HookOutputEntry(TypedDict):
+    kind: "HookOutputEntryKind"
+    text: "str"
+
+
+HookOutputEntryKind: TypeAlias = "Literal['warning', 'stop', 'feedback', 'context', 'error']"
+
+
+HookRunStatus: TypeAlias = "Literal['running', 'completed', 'failed', 'blocked', 'stopped']"
+
+
+class HookRunSummary(TypedDict):
+    completedAt: "NotRequired[int | None]"
+    displayOrder: "int"
+    durationMs: "NotRequired[int | None]"
+    entries: "list[HookOutputEntry]"
+    eventName: "HookEventName"
+    executionMode: "HookExecutionMode"
+    handlerType: "HookHandlerType"
+    id: "str"
+    scope: "HookScope"
+    source: "NotRequired[HookSource]"
+    sourcePath: "LegacyAppPathString"
+    startedAt: "int"
+    status: "HookRunStatus"
+    statusMessage: "NotRequired[str | None]"
+
+
+HookScope: TypeAlias = "Literal['thread', 'turn']"
+
+
+HookSource: TypeAlias = "Literal['system', 'user', 'project', 'mdm', 'sessionFlags', 'plugin', 'cloudRequirements', 'cloudManagedConfig', 'legacyManagedConfigFile', 'legacyManagedConfigMdm', 'unknown']"
+
+
+ImageDetail: TypeAlias = "Literal['auto', 'low', 'high', 'original']"
+
+
+class InitializeCapabilities(TypedDict):
+    experimentalApi: "NotRequired[bool]"
+    explicitGatewayOauth: "NotRequired[bool]"
+    extensions: "NotRequired[dict[str, object] | None]"
+    mcpServerOpenaiFormElicitation: "NotRequired[bool]"
+    optOutNotificationMethods: "NotRequired[list[str] | None]"
+    requestAttestation: "NotRequired[bool]"
+    requiredHumanApproval: "NotRequired[bool]"
+
+
+class InitializeParams(TypedDict):
+    capabilities: "NotRequired[InitializeCapabilities | None]"
+    clientInfo: "ClientInfo"
+
+
+class InitializeResponse(TypedDict):
+    codexHome: "AbsolutePathBuf"
+    platformFamily: "str"
+    platformOs: "str"
+    userAgent: "str"
+
+
+class ItemCompletedNotification(TypedDict):
+    completedAtMs: "int"
+    contentTokenCount: "NotRequired[int | None]"
+    item: "ThreadItem"
+    threadId: "str"
+    turnId: "str"
+
+
+class ItemGuardianApprovalReviewCompletedNotification(TypedDict):
+    action: "GuardianApprovalReviewAction"
+    completedAtMs: "int"
+    decisionSource: "AutoReviewDecisionSource"
+    review: "GuardianApprovalReview"
+    reviewId: "str"
+    startedAtMs: "int"
+    targetItemId: "NotRequired[str | None]"
+    threadId: "str"
+    turnId: "str"
+
+
+class ItemStartedNotification(TypedDict):
+    item: "ThreadItem"
+    startedAtMs: "int"
+    threadId: "str"
+    turnId: "str"
+
+
+LegacyAppPathString: TypeAlias = "str"
+
+
+McpServerElicitationAction: TypeAlias = "Literal['accept', 'decline', 'cancel']"
+
+
+class McpServerElicitationRequestParams(TypedDict):
+    environmentId: "NotRequired[str | None]"
+    serverName: "str"
+    threadId: "str"
+    turnId: "NotRequired[str | None]"
+
+
+class McpServerElicitationRequestResponse(TypedDict):
+    _meta: "NotRequired[object]"
+    action: "McpServerElicitationAction"
+    content: "NotRequired[object]"
+
+
+McpServerStartupFailureReason: TypeAlias = "Literal['reauthenticationRequired']"
+
+
+McpServerStartupState: TypeAlias = "Literal['starting', 'ready', 'failed', 'cancelled']"
+
+
+class McpServerStatusUpdatedNotification(TypedDict):
+    environmentId: "NotRequired[str | None]"
+    error: "NotRequired[str | None]"
+    failureReason: "NotRequired[McpServerStartupFailureReason | None]"
+    name: "str"
+    status: "McpServerStartupState"
+    threadId: "NotRequired[str | None]"
+
+
+class MisalignmentErrorDetails(TypedDict):
+    detailedExplanation: "NotRequired[str | None]"
+    errorType: "NotRequired[str | None]"
+    reviewTarget: "NotRequired[str | None]"
+    steer: "NotRequired[MisalignmentSteer | None]"
+
+
+class MisalignmentSteer(TypedDict):
+    message: "str"
+
+
+ModeKind: TypeAlias = "Literal['plan', 'default']"
+
+
+ModelRerouteReason: TypeAlias = "Literal['highRiskCyberActivity']"
+
+
+class ModelReroutedNotification(TypedDict):
+    fromModel: "str"
+    reason: "ModelRerouteReason"
+    threadId: "str"
+    toModel: "str"
+    turnId: "str"
+
+
+MultiAgentMode: TypeAlias = "Literal['explicitRequestOnly', 'proactive'] | MultiAgentModeCustom"
+
+
+class MultiAgentModeCustom(TypedDict):
+    custom: "str"
+
+
+NetworkAccess: TypeAlias = "Literal['restricted', 'enabled']"
+
+
+class NetworkApprovalContext(TypedDict):
+    host: "str"
+    protocol: "NetworkApprovalProtocol"
+
+
+NetworkApprovalProtocol: TypeAlias = "Literal['http', 'https', 'socks5Tcp', 'socks5Udp']"
+
+
+class NetworkPolicyAmendment(TypedDict):
+    action: "NetworkPolicyRuleAction"
+    host: "str"
+
+
+NetworkPolicyRuleAction: TypeAlias = "Literal['allow', 'deny']"
+
+
+PermissionGrantScope: TypeAlias = "Literal['turn', 'session']"
+
+
+class PermissionsRequestApprovalParams(TypedDict):
+    cwd: "LegacyAppPathString"
+    environmentId: "NotRequired[str | None]"
+    itemId: "str"
+    permissions: "RequestPermissionProfile"
+    reason: "NotRequired[str | None]"
+    startedAtMs: "int"
+    threadId: "str"
+    turnId: "str"
+
+
+class PermissionsRequestApprovalResponse(TypedDict):
+    permissions: "GrantedPermissionProfile"
+    scope: "NotRequired[PermissionGrantScope]"
+    strictAutoReview: "NotRequired[bool | None]"
+
+
+Personality: TypeAlias = "Literal['none', 'friendly', 'pragmatic']"
+
+
+class QueuedSubmission(TypedDict):
+    clientUserMessageId: "str"
+    id: "str"
+    input: "list[UserInput]"
+    responsesapiClientMetadata: "NotRequired[dict[str, str] | None]"
+
+
+ReasoningEffort: TypeAlias = "str"
+
+
+ReasoningSummary: TypeAlias = "Literal['auto', 'concise', 'detailed'] | Literal['none']"
+
+
+class ReasoningSummaryTextDeltaNotification(TypedDict):
+    delta: "str"
+    itemId: "str"
+    summaryIndex: "int"
+    threadId: "str"
+    turnId: "str"
+
+
+class ReasoningTextDeltaNotification(TypedDict):
+    contentIndex: "int"
+    delta: "str"
+    itemId: "str"
+    threadId: "str"
+    turnId: "str"
+
+
+RequestId: TypeAlias = "str | int"
+
+
+class RequestPermissionProfile(TypedDict):
+    fileSystem: "NotRequired[AdditionalFileSystemPermissions | None]"
+    network: "NotRequired[AdditionalNetworkPermissions | None]"
+
+
+SandboxMode: TypeAlias = "Literal['read-only', 'workspace-write', 'danger-full-access']"
+
+
+SandboxPolicy: TypeAlias = "SandboxPolicyDangerFullAccess | SandboxPolicyReadOnly | SandboxPolicyExternalSandbox | SandboxPolicyWorkspaceWrite"
+
+
+class SandboxPolicyDangerFullAccess(TypedDict):
+    type: "Literal['dangerFullAccess']"
+
+
+class SandboxPolicyExternalSandbox(TypedDict):
+    networkAccess: "NotRequired[NetworkAccess]"
+    type: "Literal['externalSandbox']"
+
+
+class SandboxPolicyReadOnly(TypedDict):
+    networkAccess: "NotRequired[bool]"
+    type: "Literal['readOnly']"
+
+
+class SandboxPolicyWorkspaceWrite(TypedDict):
+    excludeSlashTmp: "NotRequired[bool]"
+    excludeTmpdirEnvVar: "NotRequired[bool]"
+    networkAccess: "NotRequired[bool]"
+    type: "Literal['workspaceWrite']"
+    writableRoots: "NotRequired[list[AbsolutePathBuf]]"
+
+
+class SelectedCapabilityRoot(TypedDict):
+    id: "str"
+    location: "CapabilityRootLocation"
+
+
+class ServerRequestResolvedNotification(TypedDict):
+    requestId: "RequestId"
+    threadId: "str"
+
+
+SessionSource: TypeAlias = "Literal['cli', 'vscode', 'exec', 'appServer', 'unknown'] | SessionSourceCustom | SessionSourceSubAgent"
+
+
+class SessionSourceCustom(TypedDict):
+    custom: "str"
+
+
+class SessionSourceSubAgent(TypedDict):
+    subAgent: "SubAgentSource"
+
+
+class Settings(TypedDict):
+    developer_instructions: "NotRequired[str | None]"
+    model: "str"
+    reasoning_effort: "NotRequired[ReasoningEffort | None]"
+
+
+SortDirection: TypeAlias = "Literal['asc', 'desc']"
+
+
+SubAgentSource: TypeAlias = "Literal['review', 'compact', 'memory_consolidation'] | SubAgentSourceThreadSpawn | SubAgentSourceOther"
+
+
+class SubAgentSourceOther(TypedDict):
+    other: "str"
+
+
+class SubAgentSourceThreadSpawn(TypedDict):
+    thread_spawn: "dict[str, object]"
+
+
+class TerminalInteractionNotification(TypedDict):
+    itemId: "str"
+    processId: "str"
+    stdin: "str"
+    threadId: "str"
+    turnId: "str"
+
+
+class TextElement(TypedDict):
+    byteRange: "ByteRange"
+    placeholder: "NotRequired[str | None]"
+
+
+class TextPosition(TypedDict):
+    column: "int"
+    line: "int"
+
+
+class TextRange(TypedDict):
+    end: "TextPosition"
+    start: "TextPosition"
+
+
+class Thread(TypedDict):
+    agentNickname: "NotRequired[str | None]"
+    agentRole: "NotRequired[str | None]"
+    attachedToThreadId: "NotRequired[str | None]"
+    canAcceptDirectInput: "NotRequired[bool | None]"
+    cliVersion: "str"
+    createdAt: "int"
+    cwd: "AbsolutePathBuf"
+    daybreakEnabled: "NotRequired[bool | None]"
+    environments: "NotRequired[list[ThreadEnvironment] | None]"
+    ephemeral: "bool"
+    extra: "NotRequired[ThreadExtra | None]"
+    forkedFromId: "NotRequired[str | None]"
+    gitInfo: "NotRequired[GitInfo | None]"
+    historyMode: "NotRequired[ThreadHistoryMode]"
+    id: "str"
+    model: "NotRequired[str | None]"
+    modelProvider: "str"
+    name: "NotRequired[str | None]"
+    originator: "NotRequired[str | None]"
+    parentThreadId: "NotRequired[str | None]"
+    path: "NotRequired[str | None]"
+    preview: "str"
+    projectId: "str | None"
+    reasoningEffort: "NotRequired[ReasoningEffort | None]"
+    recencyAt: "NotRequired[int | None]"
+    section: "NotRequired[ThreadSection | None]"
+    sectionEnteredAt: "NotRequired[int | None]"
+    sessionId: "str"
+    source: "SessionSource"
+    status: "ThreadStatus"
+    threadSource: "NotRequired[ThreadSource | None]"
+    turns: "list[Turn]"
+    updatedAt: "int"
+
+
+ThreadActiveFlag: TypeAlias = "Literal['waitingOnApproval', 'waitingOnUserInput']"
+
+
+class ThreadArchivedNotification(TypedDict):
+    threadId: "str"
+
+
+class ThreadClosedNotification(TypedDict):
+    threadId: "str"
+
+
+class ThreadDeletedNotification(TypedDict):
+    threadId: "str"
+
+
+class ThreadEnvironment(TypedDict):
+    cwd: "LegacyAppPathString"
+    environmentId: "str"
+    runtimeWorkspaceRoots: "list[LegacyAppPathString]"
+
+
+class ThreadExtra(TypedDict):
+    pass
+
+
+class ThreadGoal(TypedDict):
+    createdAt: "int"
+    objective: "str"
+    status: "ThreadGoalStatus"
+    threadId: "str"
+    timeUsedSeconds: "int"
+    tokenBudget: "NotRequired[int | None]"
+    tokensUsed: "int"
+    updatedAt: "int"
+
+
+class ThreadGoalClearedNotification(TypedDict):
+    threadId: "str"
+
+
+class ThreadGoalGetParams(TypedDict):
+    threadId: "str"
+
+
+class ThreadGoalGetResponse(TypedDict):
+    goal: "NotRequired[ThreadGoal | None]"
+
+
+ThreadGoalMutationOrigin: TypeAlias = "Literal['user', 'automatic']"
+
+
+class ThreadGoalSetParams(TypedDict):
+    objective: "NotRequired[str | None]"
+    origin: "NotRequired[ThreadGoalMutationOrigin | None]"
+    status: "NotRequired[ThreadGoalStatus | None]"
+    threadId: "str"
+    tokenBudget: "NotRequired[int | None]"
+
+
+class ThreadGoalSetResponse(TypedDict):
+    goal: "ThreadGoal"
+
+
+ThreadGoalStatus: TypeAlias = "Literal['active', 'paused', 'blocked', 'usageLimited', 'budgetLimited', 'complete']"
+
+
+class ThreadGoalUpdatedNotification(TypedDict):
+    goal: "ThreadGoal"
+    threadId: "str"
+    turnId: "NotRequired[str | None]"
+
+
+ThreadHistoryMode: TypeAlias = "Literal['legacy', 'paginated']"
+
+
+class ThreadItem(TypedDict):
+    completedAtMs: "NotRequired[int | None]"
+    startedAtMs: "NotRequired[int | None]"
+
+
+ThreadListCwdFilter: TypeAlias = "str | list[str]"
+
+
+class ThreadListParams(TypedDict):
+    ancestorThreadId: "NotRequired[str | None]"
+    archived: "NotRequired[bool | None]"
+    attachedToThreadId: "NotRequired[str | None]"
+    currentAccountOnly: "NotRequired[bool]"
+    cursor: "NotRequired[str | None]"
+    cwd: "NotRequired[ThreadListCwdFilter | None]"
+    excludedThreadIds: "NotRequired[list[str] | None]"
+    includeAttachedThreads: "NotRequired[bool]"
+    includedThreadIds: "NotRequired[list[str] | None]"
+    limit: "NotRequired[int | None]"
+    modelProviders: "NotRequired[list[str] | None]"
+    originators: "NotRequired[list[str] | None]"
+    parentThreadId: "NotRequired[str | None]"
+    projectId: "NotRequired[str | None]"
+    searchTerm: "NotRequired[str | None]"
+    sectionId: "NotRequired[str | None]"
+    sortDirection: "NotRequired[SortDirection | None]"
+    sortKey: "NotRequired[ThreadSortKey | None]"
+    sourceKinds: "NotRequired[list[ThreadSourceKind] | None]"
+    useStateDbOnly: "NotRequired[bool]"
+
+
+class ThreadListResponse(TypedDict):
+    backwardsCursor: "NotRequired[str | None]"
+    data: "list[Thread]"
+    nextCursor: "NotRequired[str | None]"
+    readStates: "NotRequired[dict[str, ThreadReadState] | None]"
+
+
+class ThreadLoadedListParams(TypedDict):
+    cursor: "NotRequired[str | None]"
+    limit: "NotRequired[int | None]"
+
+
+class ThreadLoadedListResponse(TypedDict):
+    data: "list[str]"
+    nextCursor: "NotRequired[str | None]"
+
+
+class ThreadNameUpdatedNotification(TypedDict):
+    threadId: "str"
+    threadName: "NotRequired[str | None]"
+
+
+class ThreadQueueListParams(TypedDict):
+    cursor: "NotRequired[str | None]"
+    limit: "NotRequired[int | None]"
+    threadId: "str"
+
+
+class ThreadQueueListResponse(TypedDict):
+    data: "list[QueuedSubmission]"
+    nextCursor: "NotRequired[str | None]"
+
+
+class ThreadReadParams(TypedDict):
+    includeTurns: "NotRequired[bool]"
+    threadId: "str"
+
+
+class ThreadReadResponse(TypedDict):
+    readState: "NotRequired[ThreadReadState | None]"
+    thread: "Thread"
+
+
+class ThreadReadState(TypedDict):
+    firstUnread: "NotRequired[ThreadUnreadPosition | None]"
+    revision: "str"
+
+
+class ThreadResumeInitialTurnsPageParams(TypedDict):
+    itemsView: "NotRequired[TurnItemsView | None]"
+    limit: "NotRequired[int | None]"
+    sortDirection: "NotRequired[SortDirection | None]"
+
+
+class ThreadResumeParams(TypedDict):
+    approvalPolicy: "NotRequired[AskForApproval | None]"
+    approvalsReviewer: "NotRequired[ApprovalsReviewer | None]"
+    baseInstructions: "NotRequired[str | None]"
+    config: "NotRequired[dict[str, object] | None]"
+    cwd: "NotRequired[str | None]"
+    developerInstructions: "NotRequired[str | None]"
+    excludeTurns: "NotRequired[bool]"
+    history: "NotRequired[list[object] | None]"
+    initialTurnsPage: "NotRequired[ThreadResumeInitialTurnsPageParams | None]"
+    model: "NotRequired[str | None]"
+    modelProvider: "NotRequired[str | None]"
+    path: "NotRequired[str | None]"
+    permissions: "NotRequired[str | None]"
+    personality: "NotRequired[Personality | None]"
+    runtimeWorkspaceRoots: "NotRequired[list[AbsolutePathBuf] | None]"
+    sandbox: "NotRequired[SandboxMode | None]"
+    serviceTier: "NotRequired[str | None]"
+    threadId: "str"
+
+
+class ThreadResumeResponse(TypedDict):
+    activePermissionProfile: "NotRequired[ActivePermissionProfile | None]"
+    approvalPolicy: "AskForApproval"
+    approvalsReviewer: "ApprovalsReviewer"
+    collaborationMode: "NotRequired[CollaborationMode | None]"
+    cwd: "AbsolutePathBuf"
+    disabledPluginIds: "NotRequired[list[str]]"
+    initialTurnsPage: "NotRequired[TurnsPage | None]"
+    instructionSources: "NotRequired[list[LegacyAppPathString]]"
+    itemsBackwardsCursor: "NotRequired[str | None]"
+    model: "str"
+    modelProvider: "str"
+    multiAgentMode: "NotRequired[MultiAgentMode]"
+    reasoningEffort: "NotRequired[ReasoningEffort | None]"
+    runtimeWorkspaceRoots: "NotRequired[list[AbsolutePathBuf]]"
+    sandbox: "SandboxPolicy"
+    serviceTier: "NotRequired[str | None]"
+    thread: "Thread"
+    turnsBackwardsCursor: "NotRequired[str | None]"
+
+
+class ThreadSection(TypedDict):
+    appearance: "NotRequired[ThreadSectionAppearance | None]"
+    id: "str"
+    name: "str"
+
+
+class ThreadSectionAppearance(TypedDict):
+    color: "NotRequired[str | None]"
+    icon: "NotRequired[str | None]"
+
+
+class ThreadSettings(TypedDict):
+    activePermissionProfile: "NotRequired[ActivePermissionProfile | None]"
+    approvalPolicy: "AskForApproval"
+    approvalsReviewer: "ApprovalsReviewer"
+    collaborationMode: "CollaborationMode"
+    cwd: "AbsolutePathBuf"
+    disabledPluginIds: "NotRequired[list[str]]"
+    effort: "NotRequired[ReasoningEffort | None]"
+    environments: "NotRequired[list[ThreadEnvironment] | None]"
+    model: "str"
+    modelProvider: "str"
+    multiAgentMode: "NotRequired[MultiAgentMode]"
+    personality: "NotRequired[Personality | None]"
+    sandboxPolicy: "SandboxPolicy"
+    serviceTier: "NotRequired[str | None]"
+    summary: "NotRequired[ReasoningSummary | None]"
+
+
+class ThreadSettingsUpdatedNotification(TypedDict):
+    threadId: "str"
+    threadSettings: "ThreadSettings"
+
+
+ThreadSortKey: TypeAlias = "Literal['created_at', 'updated_at', 'recency_at', 'section_position']"
+
+
+ThreadSource: TypeAlias = "str"
+
+
+ThreadSourceKind: TypeAlias = "Literal['cli', 'vscode', 'exec', 'appServer', 'subAgent', 'subAgentReview', 'subAgentCompact', 'subAgentThreadSpawn', 'subAgentOther', 'unknown']"
+
+
+class ThreadStartParams(TypedDict):
+    allowProviderModelFallback: "NotRequired[bool]"
+    approvalPolicy: "NotRequired[AskForApproval | None]"
+    approvalsReviewer: "NotRequired[ApprovalsReviewer | None]"
+    baseInstructions: "NotRequired[str | None]"
+    config: "NotRequired[dict[str, object] | None]"
+    cwd: "NotRequired[str | None]"
+    daybreakEnabled: "NotRequired[bool | None]"
+    developerInstructions: "NotRequired[str | None]"
+    dynamicTools: "NotRequired[list[DynamicToolSpec] | None]"
+    environments: "NotRequired[list[TurnEnvironmentParams] | None]"
+    ephemeral: "NotRequired[bool | None]"
+    experimentalRawEvents: "NotRequired[bool]"
+    historyMode: "NotRequired[ThreadHistoryMode | None]"
+    mockExperimentalField: "NotRequired[str | None]"
+    model: "NotRequired[str | None]"
+    modelProvider: "NotRequired[str | None]"
+    multiAgentMode: "NotRequired[MultiAgentMode | None]"
+    permissions: "NotRequired[str | None]"
+    personality: "NotRequired[Personality | None]"
+    projectId: "NotRequired[str | None]"
+    runtimeWorkspaceRoots: "NotRequired[list[AbsolutePathBuf] | None]"
+    sandbox: "NotRequired[SandboxMode | None]"
+    selectedCapabilityRoots: "NotRequired[list[SelectedCapabilityRoot] | None]"
+    serviceName: "NotRequired[str | None]"
+    serviceTier: "NotRequired[str | None]"
+    sessionStartSource: "NotRequired[ThreadStartSource | None]"
+    threadSource: "NotRequired[ThreadSource | None]"
+
+
+class ThreadStartResponse(TypedDict):
+    activePermissionProfile: "NotRequired[ActivePermissionProfile | None]"
+    approvalPolicy: "AskForApproval"
+    approvalsReviewer: "ApprovalsReviewer"
+    cwd: "AbsolutePathBuf"
+    disabledPluginIds: "NotRequired[list[str]]"
+    instructionSources: "NotRequired[list[LegacyAppPathString]]"
+    model: "str"
+    modelProvider: "str"
+    multiAgentMode: "NotRequired[MultiAgentMode]"
+    reasoningEffort: "NotRequired[ReasoningEffort | None]"
+    runtimeWorkspaceRoots: "NotRequired[list[AbsolutePathBuf]]"
+    sandbox: "SandboxPolicy"
+    serviceTier: "NotRequired[str | None]"
+    thread: "Thread"
+
+
+ThreadStartSource: TypeAlias = "Literal['startup', 'clear']"
+
+
+class ThreadStartedNotification(TypedDict):
+    thread: "Thread"
+
+
+ThreadStatus: TypeAlias = "ThreadStatusNotLoaded | ThreadStatusIdle | ThreadStatusSystemError | ThreadStatusActive"
+
+
+class ThreadStatusActive(TypedDict):
+    activeFlags: "list[ThreadActiveFlag]"
+    type: "Literal['active']"
+
+
+class ThreadStatusChangedNotification(TypedDict):
+    status: "ThreadStatus"
+    threadId: "str"
+
+
+class ThreadStatusIdle(TypedDict):
+    type: "Literal['idle']"
+
+
+class ThreadStatusNotLoaded(TypedDict):
+    type: "Literal['notLoaded']"
+
+
+class ThreadStatusSystemError(TypedDict):
+    type: "Literal['systemError']"
+
+
+class ThreadTokenUsage(TypedDict):
+    last: "TokenUsageBreakdown"
+    modelContextWindow: "NotRequired[int | None]"
+    total: "TokenUsageBreakdown"
+
+
+class ThreadTokenUsageUpdatedNotification(TypedDict):
+    threadId: "str"
+    tokenUsage: "ThreadTokenUsage"
+    turnId: "str"
+
+
+class ThreadTurnsListParams(TypedDict):
+    cursor: "NotRequired[str | None]"
+    itemsView: "NotRequired[TurnItemsView | None]"
+    limit: "NotRequired[int | None]"
+    sortDirection: "NotRequired[SortDirection | None]"
+    threadId: "str"
+
+
+class ThreadTurnsListResponse(TypedDict):
+    backwardsCursor: "NotRequired[str | None]"
+    data: "list[Turn]"
+    nextCursor: "NotRequired[str | None]"
+
+
+class ThreadUnarchivedNotification(TypedDict):
+    threadId: "str"
+
+
+ThreadUnreadPosition: TypeAlias = "ThreadUnreadPositionThreadStart | ThreadUnreadPositionTurn"
+
+
+class ThreadUnreadPositionThreadStart(TypedDict):
+    type: "Literal['threadStart']"
+
+
+class ThreadUnreadPositionTurn(TypedDict):
+    turnId: "str"
+    type: "Literal['turn']"
+
+
+class TokenUsageBreakdown(TypedDict):
+    cacheWriteInputTokens: "NotRequired[int]"
+    cachedInputTokens: "int"
+    inputTokens: "int"
+    outputTokens: "int"
+    reasoningOutputTokens: "int"
+    totalTokens: "int"
+
+
+class ToolRequestUserInputAnswer(TypedDict):
+    answers: "list[str]"
+
+
+class ToolRequestUserInputOption(TypedDict):
+    description: "str"
+    label: "str"
+
+
+class ToolRequestUserInputParams(TypedDict):
+    autoResolutionMs: "NotRequired[int | None]"
+    isBlocking: "bool"
+    itemId: "str"
+    questions: "list[ToolRequestUserInputQuestion]"
+    threadId: "str"
+    turnId: "str"
+
+
+class ToolRequestUserInputQuestion(TypedDict):
+    header: "str"
+    id: "str"
+    isOther: "NotRequired[bool]"
+    isSecret: "NotRequired[bool]"
+    options: "NotRequired[list[ToolRequestUserInputOption] | None]"
+    question: "str"
+
+
+class ToolRequestUserInputResponse(TypedDict):
+    answers: "dict[str, ToolRequestUserInputAnswer]"
+
+
+class Turn(TypedDict):
+    completedAt: "NotRequired[int | None]"
+    durationMs: "NotRequired[int | None]"
+    error: "NotRequired[TurnError | None]"
+    id: "str"
+    items: "list[ThreadItem]"
+    itemsView: "NotRequired[TurnItemsView]"
+    rootTurnId: "NotRequired[str | None]"
+    startedAt: "NotRequired[int | None]"
+    status: "TurnStatus"
+
+
+class TurnCompletedNotification(TypedDict):
+    threadId: "str"
+    turn: "Turn"
+
+
+class TurnDiffUpdatedNotification(TypedDict):
+    diff: "str"
+    threadId: "str"
+    turnId: "str"
+
+
+class TurnEnvironmentParams(TypedDict):
+    cwd: "LegacyAppPathString"
+    environmentId: "str"
+    runtimeWorkspaceRoots: "NotRequired[list[LegacyAppPathString] | None]"
+
+
+class TurnError(TypedDict):
+    additionalDetails: "NotRequired[str | None]"
+    codexErrorInfo: "NotRequired[CodexErrorInfo | None]"
+    message: "str"
+    misalignment: "NotRequired[MisalignmentErrorDetails | None]"
+
+
+class TurnInterruptParams(TypedDict):
+    threadId: "str"
+    turnId: "str"
+
+
+class TurnInterruptResponse(TypedDict):
+    pass
+
+
+TurnItemsView: TypeAlias = "Literal['notLoaded'] | Literal['summary'] | Literal['full']"
+
+
+class TurnPlanStep(TypedDict):
+    status: "TurnPlanStepStatus"
+    step: "str"
+
+
+TurnPlanStepStatus: TypeAlias = "Literal['pending', 'inProgress', 'completed']"
+
+
+class TurnPlanUpdatedNotification(TypedDict):
+    explanation: "NotRequired[str | None]"
+    plan: "list[TurnPlanStep]"
+    threadId: "str"
+    turnId: "str"
+
+
+class TurnStartParams(TypedDict):
+    additionalContext: "NotRequired[dict[str, AdditionalContextEntry] | None]"
+    approvalPolicy: "NotRequired[AskForApproval | None]"
+    approvalsReviewer: "NotRequired[ApprovalsReviewer | None]"
+    clientUserMessageId: "NotRequired[str | None]"
+    collaborationMode: "NotRequired[CollaborationMode | None]"
+    cwd: "NotRequired[str | None]"
+    cyberAccessProgram: "NotRequired[CyberAccessProgram | None]"
+    disabledPluginIds: "NotRequired[list[str] | None]"
+    effort: "NotRequired[ReasoningEffort | None]"
+    environments: "NotRequired[list[TurnEnvironmentParams] | None]"
+    input: "list[UserInput]"
+    model: "NotRequired[str | None]"
+    multiAgentMode: "NotRequired[MultiAgentMode | None]"
+    outputSchema: "NotRequired[object]"
+    parentTurnId: "NotRequired[str | None]"
+    permissions: "NotRequired[str | None]"
+    personality: "NotRequired[Personality | None]"
+    responsesapiClientMetadata: "NotRequired[dict[str, str] | None]"
+    responsesapiClientMetadataPatch: "NotRequired[dict[str, str] | None]"
+    rootTurnId: "NotRequired[str | None]"
+    runtimeWorkspaceRoots: "NotRequired[list[AbsolutePathBuf] | None]"
+    sandboxPolicy: "NotRequired[SandboxPolicy | None]"
+    serviceTier: "NotRequired[str | None]"
+    serviceTierForTurn: "NotRequired[str | None]"
+    summary: "NotRequired[ReasoningSummary | None]"
+    threadId: "str"
+    toolOutput: "NotRequired[TurnToolOutput | None]"
+    turnTrigger: "NotRequired[str | None]"
+
+
+class TurnStartResponse(TypedDict):
+    turn: "Turn"
+
+
+class TurnStartedNotification(TypedDict):
+    threadId: "str"
+    turn: "Turn"
+
+
+TurnStatus: TypeAlias = "Literal['completed', 'interrupted', 'failed', 'inProgress']"
+
+
+class TurnToolOutput(TypedDict):
+    name: "str"
+    namespace: "NotRequired[str | None]"
+    output: "FunctionCallOutputBody"
+    retain: "NotRequired[bool]"
+
+
+class TurnsPage(TypedDict):
+    backwardsCursor: "NotRequired[str | None]"
+    data: "list[Turn]"
+    nextCursor: "NotRequired[str | None]"
+
+
+UserInput: TypeAlias = "UserInputText | UserInputImage | UserInputLocalImage | UserInputAudio | UserInputLocalAudio | UserInputSkill | UserInputMention"
+
+
+class UserInputAudio(TypedDict):
+    type: "Literal['audio']"
+    url: "NotRequired[str]"
+    fileId: "NotRequired[str]"
+
+
+class UserInputImage(TypedDict):
+    detail: "NotRequired[ImageDetail | None]"
+    type: "Literal['image']"
+    url: "NotRequired[str]"
+    fileId: "NotRequired[str]"
+
+
+class UserInputLocalAudio(TypedDict):
+    path: "str"
+    type: "Literal['localAudio']"
+
+
+class UserInputLocalImage(TypedDict):
+    detail: "NotRequired[ImageDetail | None]"
+    path: "str"
+    type: "Literal['localImage']"
+
+
+class UserInputMention(TypedDict):
+    name: "str"
+    path: "str"
+    type: "Literal['mention']"
+
+
+class UserInputSkill(TypedDict):
+    name: "str"
+    path: "str"
+    type: "Literal['skill']"
+
+
+class UserInputText(TypedDict):
+    text: "str"
+    text_elements: "NotRequired[list[TextElement]]"
+    type: "Literal['text']"
+
+
+class WarningNotification(TypedDict):
+    message: "str"
+    threadId: "NotRequired[str | None]"
