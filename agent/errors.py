@@ -1,0 +1,41 @@
+"""What can go wrong inside the Agent itself. Sans-IO.
+
+What a client is told is a `Refusal` (transport.errors); these say what our log and the
+person at the workstation need.
+"""
+
+
+class AgentError(Exception):
+    """Base of the family."""
+
+
+class ConfigError(AgentError):
+    """The owner's settings cannot be used. `str()` names file, line, field and cure."""
+
+    def __init__(self, path: str, line: int | None, field: str, reason: str) -> None:
+        super().__init__(path, line, field, reason)
+        self.path = path
+        self.line = line
+        self.field = field
+        self.reason = reason
+
+    def __str__(self) -> str:
+        place = self.path if self.line is None else f"{self.path}, line {self.line}"
+        what = f"{self.field}: {self.reason}" if self.field else self.reason
+        return f"{place}: {what}"
+
+
+class StorageError(AgentError):
+    """The state folder could not be written or read (full, read-only, damaged)."""
+
+
+class AuditUnavailableError(StorageError):
+    """An entry could not be made durable: what it stands for must not happen."""
+
+
+class StoreUnavailableError(StorageError):
+    """The ledger of request keys could not be written or read."""
+
+
+class StoreFullError(StoreUnavailableError):
+    """The ledger holds its bound of rows, and none may be forgotten yet."""

@@ -1,0 +1,62 @@
+"""Bounds of the Agent's door: gate, leases, admission, ledger, audit. Sans-IO.
+
+PROTOCOL.md section 3. Every number has its reason beside it.
+"""
+
+from typing import Final
+
+# Gate and writer watch
+LOOK_S: Final = 0.25  # the fork counter costs 8 µs, so four looks a second are free
+GONE_S: Final = 0.25  # a program that restarts itself is away for less than two looks
+YOUNG_S: Final = 5.0  # an exec changes a program under its old pid: look again
+FULL_SCAN_S: Final = 15.0  # everything anew; 22 ms among 1,000 processes
+VERSION_S: Final = 2.0  # `EXE --version`; a native codex needs 20 ms
+VERSIONS_KEPT: Final = 64  # binaries whose version is remembered
+ANCESTORS: Final = 16  # how far up a process's parents are read
+WRITER_RETRY_MS: Final = 5_000  # people close a desktop in seconds, not in ms
+GONE_RETRY_MS: Final = 300  # the second look of GONE_S confirms
+RUNTIME_RETRY_MS: Final = 1_000
+FIRST_LOCKING: Final = (0, 147)  # codex takes a lock per thread since then
+
+# Leases
+WRITERS: Final = 4  # 151 MB each; more at once than a person follows
+IDLE_S: Final = 30.0  # long enough to answer, short enough for the desktop's user
+ROOM_S: Final = 15.0  # an idle writer that is ended for another one is gone by then
+START_TRIES: Final = 4  # codex <= 0.163 can die before `initialize` (first and 3 more)
+START_PAUSE_S: Final = 0.5
+DYING_LOCK_S: Final = 1.0  # a lock met so soon after our own release is our own
+DYING_PAUSE_S: Final = 0.1
+
+# Admission
+ACT_S: Final = 40.0  # above the adapter's own deadlines (15 s answer, 10 s proof)
+LOCK_POLL_S: Final = 0.5  # looking into /proc/locks while a client waits
+TEXT_INPUT: Final = 200_000  # bytes of one message, `limits.textInput`
+OURS_KEPT: Final = 10_000  # turn ids of ours that are remembered (each 36 B)
+
+# Reading
+PAGE_BYTES: Final = 512 * 1024  # packed; half a frame, so head and names fit beside
+THREADS_SCANNED: Final = 5_000  # threads read to learn the folders that exist
+FOLDERS_KEPT: Final = 4_096
+FOLDERS_AGE_S: Final = 10.0  # a folder that is not known is looked for this often
+
+# Approvals
+CONFIRM_S: Final = 20.0  # the adapter answers after 15 s at the latest
+RESOLVED_KEPT: Final = 1_000  # ended approvals that late answers are told about
+
+# Ledger of request keys
+DONE_MS: Final = 24 * 3_600_000  # `limits.requestKeyMs`
+UNKNOWN_MS: Final = 7 * 24 * 3_600_000  # a person may come back after a week
+ROWS: Final = 50_000  # about 25 MB; above it the oldest finished rows go first
+OUTCOME_BYTES: Final = 64 * 1024  # a stored answer; items are left out above it
+
+# Audit
+AUDIT_BYTES: Final = 8 * 1024 * 1024  # a file; about 40,000 entries
+AUDIT_FILES: Final = 5  # this one and four older ones
+AUDIT_LINE: Final = 4_096  # an entry names things, it never quotes them
+AUDIT_TEXT: Final = 200  # characters of one field
+AUDIT_LATER: Final = 1_000  # entries that wait for a disk that is full
+
+# Reader's restarts (suture's numbers)
+FAILURE_HALF_LIFE_S: Final = 30.0
+FAILURES: Final = 5.0  # above this decayed count it waits
+BACKOFF_S: Final = 15.0
