@@ -286,3 +286,19 @@ class PeerClosedError(TransportError):
 
 class UnreachableError(TransportError):
     """No connection could be made. `str()` says where to and why."""
+
+
+class StalledError(TransportError):
+    """The peer takes nothing: the connection was cut without a word."""
+
+
+class ChannelClosedError(TransportError):
+    """This side has closed the channel."""
+
+
+class KeyFileError(Exception):
+    """A key file that cannot be trusted. `str()` says to a person what to do."""
+
+
+class PairingTextError(Exception):
+    """A pairing text that cannot be used. `str()` says to a person why."""

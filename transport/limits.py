@@ -20,13 +20,27 @@ MAX_ARRAY: Final = 4_096
 MAX_MAP: Final = 256
 MAX_STRING: Final = 256 * 1024
 MAX_DEPTH: Final = 32
+MAX_CONTAINERS: Final = 65_536  # maps and lists of one frame: 16 MB at worst
 
 # Time, seconds
 FIRST_UNIT_S: Final = 2.0
 HANDSHAKE_S: Final = 5.0
 CLOSE_S: Final = 1.0  # to say CLOSE to a peer that may not read
-STALLED_SEND_S: Final = 20.0  # a socket that takes nothing for this long is closed
-CALL_S: Final = 30.0  # a client's own patience for a read
+STALLED_SEND_S: Final = 20.0  # a socket that takes less than a slice in this time
+CONNECT_S: Final = 10.0  # to reach an address at all
+
+# Shell
+RECEIVE_CHUNK: Final = 64 * 1024  # bytes asked of a stream at once
+SEND_SLICE: Final = 64 * 1024  # a larger write is watched slice by slice
+
+# Client, seconds
+CALL_S: Final = 30.0  # patience for a read
+MUTATION_S: Final = 120.0  # for a mutation, lost links and its repeats included
+PAIRING_S: Final = 90.0  # the person at the workstation has 60 s
+BACKOFF_S: Final = 0.5  # before the first reconnect; doubles
+BACKOFF_MAX_S: Final = 30.0
+STEADY_S: Final = 60.0  # a session that lived this long starts the back-off anew
+EVENTS_HELD: Final = 1_024  # of 1 KB mostly: 1 MB; more are asked for again
 
 SESSION_LIMITS: Final = Limits(
     frame_in=FRAME_IN,

@@ -1,0 +1,161 @@
+"""Key files: written whole or not at all, read only where nobody else could. Does I/O.
+
+SECURITY.md. A key that others could read is no key: loading it is refused, with the
+command that closes the hole. All checks look at the open descriptor, not at a name that
+could change between look and read.
+"""
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from pathlib import Path
+from typing import Final
+
+from transport.errors import KeyFileError
+from transport.identities import KEY_SIZE, PrivateKey, Secret, agent_id, fingerprint
+
+__all__ = [
+    "KeyFileError",
+    "PrivateKey",
+    "Secret",
+    "agent_id",
+    "fingerprint",
+    "load_identity",
+    "open_private_folder",
+    "read_secret_file",
+    "write_secret_file",
+]
+
+_OTHERS: Final = 0o077
+_MAX_FILE: Final = 1024 * 1024  # bytes; a thousand devices are 400 KB
+_ROTATE: Final = "Whoever could read it may have it: better make a new one."
+
+
+def load_identity(path: Path, *, create: bool) -> PrivateKey:
+    """Return the private key in `path` (32 raw bytes); make it first if `create`.
+
+    Pass `create=False` where something already depends on this identity: a new one
+    would look like an attack to all who know the old one.
+
+    Raises:
+        KeyFileError: it says what to do.
+    """
+    try:
+        raw = read_secret_file(path)
+    except FileNotFoundError:
+        if not create:
+            raise KeyFileError(
+                f"{path} is missing, and devices know its key. Restore it from a "
+                "backup; or remove the file of paired devices and pair them again."
+            ) from None
+        key = PrivateKey.generate()
+        write_secret_file(path, key.to_bytes())
+        return key
+    if len(raw) != KEY_SIZE:
+        raise KeyFileError(
+            f"{path} has {len(raw)} bytes, a key has {KEY_SIZE}. Restore it from a "
+            "backup, or remove it and pair all devices again."
+        )
+    return PrivateKey.from_bytes(raw)
+
+
+def read_secret_file(path: Path) -> bytes:
+    """Return the content of a private file.
+
+    Raises:
+        KeyFileError: file or folder is open to others, or is not what it should be.
+        FileNotFoundError: there is none.
+    """
+    _check_folder(path.parent)
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        descriptor = os.open(path, flags)
+    except FileNotFoundError:
+        raise
+    except OSError as exc:
+        why = "a symbolic link" if exc.errno == errno.ELOOP else exc.strerror
+        raise KeyFileError(f"{path} cannot be opened: {why}. Remove it.") from exc
+    with os.fdopen(descriptor, "rb") as file:
+        _check_file(path, os.fstat(descriptor))
+        data = file.read(_MAX_FILE + 1)
+    if len(data) > _MAX_FILE:
+        raise KeyFileError(f"{path} is larger than {_MAX_FILE} bytes.")
+    return data
+
+
+def write_secret_file(path: Path, data: bytes) -> None:
+    """Replace `path` by `data`, mode 0600: after a crash it is the old or the new file.
+
+    The folder is made with mode 0700 where it is missing.
+
+    Raises:
+        KeyFileError: the folder is open to others.
+        OSError: it could not be written; the old file is as it was.
+    """
+    open_private_folder(path.parent)
+    draft = path.parent / f".{path.name}.{secrets.token_hex(8)}"
+    try:
+        _write_new(draft, data)
+        draft.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise
+    _sync_folder(path.parent)
+
+
+def open_private_folder(path: Path) -> None:
+    """Make the folder (0700) if it is missing; raise `KeyFileError` if it is not ours."""
+    with contextlib.suppress(FileExistsError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700)
+    _check_folder(path)
+
+
+def _check_folder(path: Path) -> None:
+    info = path.lstat()
+    if not stat.S_ISDIR(info.st_mode):
+        raise KeyFileError(f"{path} is not a folder (or a link to one). Remove it.")
+    if info.st_uid != os.geteuid():
+        raise KeyFileError(f"{path} belongs to another user. Remove it.")
+    if info.st_mode & _OTHERS:
+        mode = stat.S_IMODE(info.st_mode)
+        raise KeyFileError(
+            f"{path} is open to other users (mode {mode:04o}). "
+            f"Run: chmod 700 {path}  ({_ROTATE})"
+        )
+
+
+def _check_file(path: Path, info: os.stat_result) -> None:
+    if not stat.S_ISREG(info.st_mode):
+        raise KeyFileError(f"{path} is not a regular file. Remove it.")
+    if info.st_uid != os.geteuid():
+        raise KeyFileError(f"{path} belongs to another user. Remove it.")
+    if info.st_mode & _OTHERS:
+        mode = stat.S_IMODE(info.st_mode)
+        raise KeyFileError(
+            f"{path} is open to other users (mode {mode:04o}). "
+            f"Run: chmod 600 {path}  ({_ROTATE})"
+        )
+    if info.st_nlink != 1:
+        raise KeyFileError(
+            f"{path} has {info.st_nlink} names (hard links). Remove the other. {_ROTATE}"
+        )
+
+
+def _write_new(path: Path, data: bytes) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_folder(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
