@@ -6,7 +6,7 @@ that the adapter sends.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, cast
 
 BUNDLE: Final = "codex_app_server_protocol.schemas.json"
@@ -102,7 +102,8 @@ def _definitions(bundle: Mapping[str, Any]) -> Schema:
 def _plain(value: Any) -> Any:
     """Drop prose, and point into the one flat list of definitions."""
     if isinstance(value, list):
-        return [_plain(part) for part in cast("list[Any]", value)]
+        parts = cast("Sequence[Any]", value)
+        return [_plain(part) for part in parts]
     if not isinstance(value, dict):
         return value
     kept = {
