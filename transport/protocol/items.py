@@ -23,7 +23,10 @@ class ItemStatus(OpenEnum):
 
 
 class ItemBase(WireModel):
-    """What every item has. `provenance` says where it was seen (`codex:item/completed`)."""
+    """What every item has. `provenance` says where it was seen (`codex:item/completed`).
+
+    `sizes`: the true bytes of each field that `truncated` names.
+    """
 
     id: str
     turn_id: str
@@ -34,6 +37,7 @@ class ItemBase(WireModel):
     stable_id: bool | None = None
     provenance: str | None = None
     truncated: list[str] | None = None
+    sizes: dict[str, int] | None = None
 
 
 class UserMessage(ItemBase):
