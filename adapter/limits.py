@@ -36,3 +36,29 @@ CONFIRM_S: Final = 15.0  # an answered approval that Codex does not confirm
 OWN_RELEASE_S: Final = 1.0  # a lock refusal this soon after our own release is stale
 LOCK_RETRY_S: Final = 0.25
 ENDED_TURNS: Final = 32  # finished turns that a writer remembers whole
+
+# What is told (PROTOCOL.md section 5). Sizes in bytes of UTF-8.
+TEXT_BYTES: Final = 64 * 1024  # one text of an item: its head and its tail
+ITEM_BYTES: Final = 256 * 1024  # one item, packed
+APPROVAL_BYTES: Final = 256 * 1024  # one approval, packed: a frame holds three
+CHANGES: Final = 200  # files of one change that are listed
+ACTIONS: Final = 100  # of a command; a hint for the eye
+ATTACHMENTS: Final = 50  # of a user message
+LINE_CHARS: Final = 300  # the one line that stands for an unmapped item
+PREVIEW_CHARS: Final = 200
+PATH_BYTES: Final = 4_096  # the kernel's own PATH_MAX
+PLAN_STEPS: Final = 100
+NOTICE_CHARS: Final = 2_000
+REASON_BYTES: Final = 4_096  # why Codex asks; the question itself is never cut for it
+ALLOWS: Final = 64  # lines that say what else a yes lets through
+DELTA_BYTES: Final = 32 * 1024  # Codex cuts at 8,192 characters; we do not rely on it
+
+# What one process's state may grow to
+KNOWN_TURNS: Final = 10_000  # ids; a goal's loop starts ten a second
+CLOSED_ITEMS: Final = 4_096  # ids of items that ended, so that none ends twice
+LIVE_ITEMS: Final = 200  # items of a running turn that a reader is shown
+LIVE_BYTES: Final = 2 * 1024 * 1024  # and their size
+NOTICES_SAID: Final = 256  # one text is said once for a thread
+APPROVALS_OPEN: Final = 64  # waiting at once in one process
+APPROVALS_KEPT: Final = 256  # that ended, for a device that repeats its answer
+APPROVAL_MS: Final = 300_000
