@@ -25,27 +25,21 @@ GAPS: Final = 3  # so many gaps in GAPS_S turn deltas off
 GAPS_S: Final = 60.0
 
 # Sessions (PROTOCOL.md section 2)
-SESSIONS_A_DEVICE: Final = 16
-SESSIONS: Final = 256
 LOCAL_SESSIONS: Final = 64  # admin.sock has its own, so devices cannot lock it out
+OPEN_S: Final = 10.0  # an authenticated peer that does not open its session is sent away
 UNSENT_ANSWERS: Final = 32  # small answers that wait; then the session is not read
 INVALID_REQUESTS: Final = 20  # in INVALID_S: not a client of this protocol
 INVALID_S: Final = 60.0
+ACTS_A_DEVICE: Final = 32  # under way, also after their session went
 CLOSING_S: Final = 1.0  # to say why, then the stream is dropped
 GOING_AWAY_S: Final = 5.0  # connections may finish their answers before they are cut
 RETRY_AFTER_MS: Final = 2_000  # what a session that we close is told to wait
 
-# Doors (03 section 4.8)
-HALF_OPEN: Final = 32
-HALF_OPEN_A_SOURCE: Final = 8
-SOURCE_RATE: Final = 5.0  # new connections a second from one source
-SOURCE_BURST: Final = 10.0
-TOTAL_RATE: Final = 50.0
-TOTAL_BURST: Final = 50.0
+# Doors (SECURITY.md); the owner's config file has the rest
 SOURCES: Final = 4_096  # remembered; the longest unseen is forgotten
 ACCEPT_PAUSE_S: Final = 0.1  # no file descriptors left: wait for some to be closed
 
-# Pairing (03 section 4.3)
+# Pairing (PROTOCOL.md section 1)
 OFFER_S: Final = 120.0
 OFFER_FAILURES: Final = 3  # the secret has 256 bits: these are accidents or attacks
 OFFER_HANDSHAKES: Final = 3  # may wait for their first record
