@@ -1,0 +1,281 @@
+"""Who else can write Codex threads now. Trio shell over the process table.
+
+PROTOCOL.md section 3 (Gate). `look()` reads everything anew and has no checkpoint: it
+stands right before an act. `serve()` keeps an eye on the table in between, cheaply: the
+kernel's fork counter says whether any process was made at all. Two traps are known: an
+`exec` changes a program under its old pid (so young pids are looked at again, and all of
+them in every full look), and a pid is used again (so a pid counts with its start time).
+"""
+
+import os
+import subprocess
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import trio
+
+from agent import proctable
+from agent.engines import Foreign, Look, Named, Process, Programs, Role, read_version
+from agent.limits import (
+    FIRST_LOCKING,
+    FULL_SCAN_S,
+    LOOK_S,
+    VERSION_S,
+    VERSIONS_KEPT,
+    YOUNG_S,
+)
+from transport.protocol.gateway import Writer, WriterKind
+
+Binary = tuple[int, int, int]  # device, inode, time of change
+
+
+class Watch(Protocol):
+    """What the door needs to know about other programs."""
+
+    def look(self) -> Look:
+        """Look at everything, now."""
+        ...
+
+    def holders(self, thread_ids: Collection[str]) -> dict[str, Writer]:
+        """Return which of these threads another process has locked."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a binary said to `--version`. `known`: it said anything at all."""
+
+    known: bool
+    is_codex: bool
+    locks: bool
+
+    @property
+    def is_other(self) -> bool:
+        """Whether it said that it is something else."""
+        return self.known and not self.is_codex
+
+
+class Versions:
+    """Which binaries take Codex's lock per thread; each is asked once."""
+
+    def __init__(self) -> None:
+        self._answers: dict[Binary, _Answer] = {}
+        self._unasked: dict[Binary, int] = {}
+
+    def of(self, pid: int) -> _Answer | None:
+        """Return what is known of the binary that this process runs."""
+        key = _binary(pid)
+        if key is None:
+            return None
+        answer = self._answers.get(key)
+        if answer is None:
+            self._unasked[key] = pid
+        return answer
+
+    async def ask(self) -> bool:
+        """Ask the binaries that nobody has asked; return whether anything was learnt."""
+        asked = list(self._unasked.items())
+        self._unasked.clear()
+        for key, pid in asked:
+            self._answers[key] = await _asked(pid)
+        for old in list(self._answers)[: -VERSIONS_KEPT or None]:
+            del self._answers[old]
+        return bool(asked)
+
+    def forget_failures(self) -> None:
+        """Let those be asked again that did not answer (the machine was busy)."""
+        self._answers = {key: one for key, one in self._answers.items() if one.known}
+
+
+def _binary(pid: int) -> Binary | None:
+    try:
+        found = os.stat(proctable.PROC / str(pid) / "exe")
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns
+
+
+async def _asked(pid: int) -> _Answer:
+    """Run the very file that the process runs, even where an update has deleted it."""
+    output = ""
+    with suppress(OSError, subprocess.SubprocessError), trio.move_on_after(VERSION_S):
+        done = await trio.run_process(
+            ["codex", "--version"],
+            executable=str(proctable.PROC / str(pid) / "exe"),
+            env={"PATH": os.defpath},
+            stdin=subprocess.DEVNULL,
+            capture_stdout=True,
+            capture_stderr=True,
+            start_new_session=True,
+        )
+        output = done.stdout.decode(errors="replace")
+    version = read_version(output)
+    return _Answer(
+        known=bool(output),
+        is_codex=version is not None,
+        locks=version is not None and version[:2] >= FIRST_LOCKING,
+    )
+
+
+class WriterWatch:
+    """The process table, as far as it concerns our CODEX_HOME.
+
+    `own_pids`: our app-servers alive now; they and what they started do not count.
+    `on_look` is called with what each tick of `serve` saw; it must not block.
+    """
+
+    def __init__(
+        self,
+        *,
+        own_pids: Callable[[], Collection[int]],
+        home: Path,
+        programs: Programs | None = None,
+        on_look: Callable[[Look], None] | None = None,
+    ) -> None:
+        self._own_pids = own_pids
+        self._home = Path(os.path.realpath(home))
+        self._programs = programs or Programs()
+        self.on_look = on_look
+        self._versions = Versions()
+        self._boot_ms = proctable.boot_ms()
+        self._interesting: dict[str, bool] = {}
+        self._seen: dict[int, float] = {}  # pid → when it was first seen (uptime)
+        self._candidates: dict[int, Process] = {}
+        self._forks = b""
+        self._last = Look()
+
+    def look(self) -> Look:
+        """Read the whole table anew and return everybody else who can write."""
+        forks = proctable.fork_counter()
+        now = proctable.uptime_s()
+        alive = proctable.pids()
+        self._seen = {pid: self._seen.get(pid, now) for pid in alive}
+        self._candidates = {}
+        for pid in alive:
+            self._examine(pid)
+        self._forks = forks
+        return self._judged()
+
+    def glance(self) -> Look:
+        """Look at what can have changed since the last look."""
+        now = proctable.uptime_s()
+        forks = proctable.fork_counter()
+        if forks != self._forks:
+            alive = proctable.pids()
+            self._seen = {pid: self._seen.get(pid, now) for pid in alive}
+            self._forks = forks
+        for pid in [pid for pid, at in self._seen.items() if now - at < YOUNG_S]:
+            self._examine(pid)
+        for pid, process in list(self._candidates.items()):
+            if proctable.started(pid) != process.started:
+                del self._candidates[pid]
+        return self._judged()
+
+    def holders(self, thread_ids: Collection[str]) -> dict[str, Writer]:
+        """Return which of these threads a process that is not ours has locked."""
+        owners = proctable.lock_owners()
+        held = {
+            thread_id: proctable.thread_holder(self._home, thread_id, owners)
+            for thread_id in thread_ids
+        }
+        return {
+            thread_id: writer
+            for thread_id, pid in held.items()
+            if pid is not None and (writer := self._holder(pid)) is not None
+        }
+
+    async def serve(
+        self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        """Look four times a second until cancelled."""
+        await self._learn_versions()
+        self._publish(self.look())
+        task_status.started()
+        full_at = trio.current_time() + FULL_SCAN_S
+        while True:
+            await trio.sleep(LOOK_S)
+            if trio.current_time() >= full_at:
+                self._versions.forget_failures()
+                self._publish(self.look())
+                full_at = trio.current_time() + FULL_SCAN_S
+            else:
+                self._publish(self.glance())
+            await self._learn_versions()
+
+    async def _learn_versions(self) -> None:
+        if await self._versions.ask():
+            self._publish(self.look())
+
+    def _publish(self, look: Look) -> None:
+        if self.on_look is not None:
+            self.on_look(look)
+
+    def _examine(self, pid: int) -> None:
+        exe = proctable.read_exe(pid)
+        if exe is None or not self._is_interesting(exe):
+            self._candidates.pop(pid, None)
+            return
+        process = proctable.read_process(pid, exe)
+        if process is None:
+            self._candidates.pop(pid, None)
+        else:
+            self._candidates[pid] = process
+
+    def _is_interesting(self, exe: str) -> bool:
+        known = self._interesting.get(exe)
+        if known is None:
+            if len(self._interesting) > 10_000:  # paths of all programs ever run
+                self._interesting.clear()
+            known = self._interesting[exe] = self._programs.interesting(exe)
+        return known
+
+    def _judged(self) -> Look:
+        own = frozenset(self._own_pids())
+        found = [
+            foreign
+            for process in self._candidates.values()
+            if (foreign := self._judge(process, own)) is not None
+        ]
+        return Look(foreign=tuple(sorted(found, key=lambda one: (one.since, one.pid))))
+
+    def _judge(self, process: Process, own: frozenset[int]) -> Foreign | None:
+        if process.home not in (None, str(self._home)) or process.pid in own:
+            return None
+        line = proctable.ancestors(process, proctable.read_exe)
+        if any(parent.pid in own for parent in line):
+            return None
+        named = self._programs.name(process, line)
+        if named is None:
+            return None
+        return self._with_locks(process, named)
+
+    def _with_locks(self, process: Process, named: Named) -> Foreign | None:
+        locks = False
+        if named.role is Role.ENGINE and named.kind is not WriterKind.DESKTOP:
+            answer = self._versions.of(process.pid)
+            if answer is not None and answer.is_other and not named.sure:
+                return None  # another program that happens to have that name
+            locks = answer is not None and answer.locks
+        since = self._boot_ms + round(process.started * 1_000)
+        return Foreign(pid=process.pid, since=since, named=named, locks=locks)
+
+    def _holder(self, pid: int) -> Writer | None:
+        own = frozenset(self._own_pids())
+        exe = proctable.read_exe(pid)
+        if pid in own:
+            return None
+        process = proctable.read_process(pid, exe) if exe is not None else None
+        if process is None:
+            name = "another process"
+            return Writer(kind=WriterKind.UNKNOWN, name=name, pid=pid, since=0)
+        line = proctable.ancestors(process, proctable.read_exe)
+        if any(parent.pid in own for parent in line):
+            return None
+        since = self._boot_ms + round(process.started * 1_000)
+        named = self._programs.name(process, line)
+        kind = named.kind if named else WriterKind.UNKNOWN
+        name = named.name if named else Path(process.exe).name[:40]
+        return Writer(kind=kind, name=name, pid=pid, since=since)
