@@ -40,11 +40,56 @@ class AdditionalPermissionProfile(TypedDict):
     network: "NotRequired[AdditionalNetworkPermissions | None]"
 
 
+AgentMessageDelivery: TypeAlias = "Literal['async']"
+
+
 class AgentMessageDeltaNotification(TypedDict):
     delta: "str"
     itemId: "str"
     threadId: "str"
     turnId: "str"
+
+
+AgentMessageDisplay: TypeAlias = "AgentMessageDisplayShow | AgentMessageDisplayHide | AgentMessageDisplayBlock"
+
+
+class AgentMessageDisplayBlock(TypedDict):
+    mode: "Literal['block']"
+    reason: "BlockReason"
+    version: "Literal[1]"
+
+
+class AgentMessageDisplayHide(TypedDict):
+    mode: "Literal['hide']"
+    replacement: "AnswerReplacement"
+    version: "Literal[1]"
+
+
+class AgentMessageDisplayShow(TypedDict):
+    annotation: "NotRequired[AnswerAnnotation | None]"
+    mode: "Literal['show']"
+    trustedContacts: "TrustedContacts"
+    version: "Literal[1]"
+
+
+class AgentMessageModeration(TypedDict):
+    display: "NotRequired[AgentMessageDisplay | None]"
+    moderated: "bool"
+
+
+AnswerAnnotation: TypeAlias = "AnswerAnnotationWellbeingHelpline"
+
+
+class AnswerAnnotationWellbeingHelpline(TypedDict):
+    kind: "Literal['wellbeingHelpline']"
+    subject: "HelplineSubject"
+
+
+AnswerReplacement: TypeAlias = "AnswerReplacementWellbeingPromptHelpline"
+
+
+class AnswerReplacementWellbeingPromptHelpline(TypedDict):
+    kind: "Literal['wellbeingPromptHelpline']"
 
 
 ApprovalsReviewer: TypeAlias = "Literal['user', 'auto_review', 'guardian_subagent']"
@@ -57,6 +102,11 @@ class AskForApprovalGranular(TypedDict):
     granular: "dict[str, object]"
 
 
+class AsyncUserInputQuestion(TypedDict):
+    options: "NotRequired[list[str] | None]"
+    title: "str"
+
+
 class AuthRecoveryNotification(TypedDict):
     message: "str"
     provider: "str"
@@ -65,6 +115,19 @@ class AuthRecoveryNotification(TypedDict):
 
 
 AutoReviewDecisionSource: TypeAlias = "Literal['agent']"
+
+
+BlockReason: TypeAlias = "BlockReasonProtection | BlockReasonCyber"
+
+
+class BlockReasonCyber(TypedDict):
+    kind: "Literal['cyber']"
+    trustedAccess: "NotRequired[bool | None]"
+
+
+class BlockReasonProtection(TypedDict):
+    kind: "Literal['protection']"
+    protectionType: "str"
 
 
 class ByteRange(TypedDict):
@@ -108,6 +171,20 @@ class CodexErrorInfoResponseStreamDisconnected(TypedDict):
 
 class CodexErrorInfoResponseTooManyFailedAttempts(TypedDict):
     responseTooManyFailedAttempts: "dict[str, object]"
+
+
+class CollabAgentState(TypedDict):
+    message: "NotRequired[str | None]"
+    status: "CollabAgentStatus"
+
+
+CollabAgentStatus: TypeAlias = "Literal['pendingInit', 'running', 'interrupted', 'completed', 'errored', 'shutdown', 'notFound']"
+
+
+CollabAgentTool: TypeAlias = "Literal['spawnAgent', 'sendInput', 'resumeAgent', 'wait', 'closeAgent', 'sendMessage', 'followupTask', 'interruptAgent', 'listAgents']"
+
+
+CollabAgentToolCallStatus: TypeAlias = "Literal['inProgress', 'completed', 'failed', 'interrupted']"
 
 
 class CollaborationMode(TypedDict):
@@ -187,6 +264,12 @@ class CommandExecutionRequestApprovalResponse(TypedDict):
     decision: "CommandExecutionApprovalDecision"
 
 
+CommandExecutionSource: TypeAlias = "Literal['agent', 'userShell', 'unifiedExecStartup', 'unifiedExecInteraction']"
+
+
+CommandExecutionStatus: TypeAlias = "Literal['inProgress', 'completed', 'failed', 'declined']"
+
+
 class ConfigWarningNotification(TypedDict):
     details: "NotRequired[str | None]"
     path: "NotRequired[str | None]"
@@ -227,6 +310,9 @@ class DynamicToolCallParams(TypedDict):
 class DynamicToolCallResponse(TypedDict):
     contentItems: "list[DynamicToolCallOutputContentItem]"
     success: "bool"
+
+
+DynamicToolCallStatus: TypeAlias = "Literal['inProgress', 'completed', 'failed']"
 
 
 DynamicToolNamespaceTool: TypeAlias = "DynamicToolNamespaceToolFunction"
@@ -335,6 +421,12 @@ class FileSystemSpecialPathUnknown(TypedDict):
     kind: "Literal['unknown']"
     path: "str"
     subpath: "NotRequired[LegacyAppPathString | None]"
+
+
+class FileUpdateChange(TypedDict):
+    diff: "str"
+    kind: "PatchChangeKind"
+    path: "str"
 
 
 FunctionCallOutputBody: TypeAlias = "str | list[FunctionCallOutputContentItem]"
@@ -456,6 +548,9 @@ class GuardianWarningNotification(TypedDict):
     threadId: "str"
 
 
+HelplineSubject: TypeAlias = "Literal['answer', 'prompt']"
+
+
 class HookCompletedNotification(TypedDict):
     run: "HookRunSummary"
     threadId: "str"
@@ -477,6 +572,11 @@ class HookOutputEntry(TypedDict):
 
 
 HookOutputEntryKind: TypeAlias = "Literal['warning', 'stop', 'feedback', 'context', 'error']"
+
+
+class HookPromptFragment(TypedDict):
+    hookRunId: "str"
+    text: "str"
 
 
 HookRunStatus: TypeAlias = "Literal['running', 'completed', 'failed', 'blocked', 'stopped']"
@@ -506,6 +606,20 @@ HookSource: TypeAlias = "Literal['system', 'user', 'project', 'mdm', 'sessionFla
 
 
 ImageDetail: TypeAlias = "Literal['auto', 'low', 'high', 'original']"
+
+
+ImageGenerationFailure: TypeAlias = "ImageGenerationFailureUsageLimitExceeded"
+
+
+class ImageGenerationFailureUsageLimitExceeded(TypedDict):
+    limitId: "str"
+    resetsAt: "NotRequired[int | None]"
+    type: "Literal['usageLimitExceeded']"
+
+
+class ImageGenerationInputImage(TypedDict):
+    path: "AbsolutePathBuf"
+    sha256: "str"
 
 
 class InitializeCapabilities(TypedDict):
@@ -560,14 +674,187 @@ class ItemStartedNotification(TypedDict):
 LegacyAppPathString: TypeAlias = "str"
 
 
+McpAppDisplayMode: TypeAlias = "Literal['inline', 'fullscreen']"
+
+
+class McpAppUi(TypedDict):
+    preferredModelDisplayMode: "McpAppDisplayMode"
+    resourceUri: "str"
+
+
+McpElicitationArrayType: TypeAlias = "Literal['array']"
+
+
+class McpElicitationBooleanSchema(TypedDict):
+    default: "NotRequired[bool | None]"
+    description: "NotRequired[str | None]"
+    title: "NotRequired[str | None]"
+    type: "McpElicitationBooleanType"
+
+
+McpElicitationBooleanType: TypeAlias = "Literal['boolean']"
+
+
+class McpElicitationConstOption(TypedDict):
+    const: "str"
+    title: "str"
+
+
+McpElicitationEnumSchema: TypeAlias = "McpElicitationSingleSelectEnumSchema | McpElicitationMultiSelectEnumSchema | McpElicitationLegacyTitledEnumSchema"
+
+
+class McpElicitationLegacyTitledEnumSchema(TypedDict):
+    default: "NotRequired[str | None]"
+    description: "NotRequired[str | None]"
+    enum: "list[str]"
+    enumNames: "NotRequired[list[str] | None]"
+    title: "NotRequired[str | None]"
+    type: "McpElicitationStringType"
+
+
+McpElicitationMultiSelectEnumSchema: TypeAlias = "McpElicitationUntitledMultiSelectEnumSchema | McpElicitationTitledMultiSelectEnumSchema"
+
+
+class McpElicitationNumberSchema(TypedDict):
+    default: "NotRequired[float | None]"
+    description: "NotRequired[str | None]"
+    maximum: "NotRequired[float | None]"
+    minimum: "NotRequired[float | None]"
+    title: "NotRequired[str | None]"
+    type: "McpElicitationNumberType"
+
+
+McpElicitationNumberType: TypeAlias = "Literal['number', 'integer']"
+
+
+McpElicitationObjectType: TypeAlias = "Literal['object']"
+
+
+McpElicitationPrimitiveSchema: TypeAlias = "McpElicitationEnumSchema | McpElicitationStringSchema | McpElicitationNumberSchema | McpElicitationBooleanSchema"
+
+
+McpElicitationSchema = TypedDict("McpElicitationSchema", {
+    "$schema": "NotRequired[str | None]",
+    "properties": "dict[str, McpElicitationPrimitiveSchema]",
+    "required": "NotRequired[list[str] | None]",
+    "type": "McpElicitationObjectType",
+})
+
+
+McpElicitationSingleSelectEnumSchema: TypeAlias = "McpElicitationUntitledSingleSelectEnumSchema | McpElicitationTitledSingleSelectEnumSchema"
+
+
+McpElicitationStringFormat: TypeAlias = "Literal['email', 'uri', 'date', 'date-time']"
+
+
+class McpElicitationStringSchema(TypedDict):
+    default: "NotRequired[str | None]"
+    description: "NotRequired[str | None]"
+    format: "NotRequired[McpElicitationStringFormat | None]"
+    maxLength: "NotRequired[int | None]"
+    minLength: "NotRequired[int | None]"
+    title: "NotRequired[str | None]"
+    type: "McpElicitationStringType"
+
+
+McpElicitationStringType: TypeAlias = "Literal['string']"
+
+
+class McpElicitationTitledEnumItems(TypedDict):
+    anyOf: "list[McpElicitationConstOption]"
+
+
+class McpElicitationTitledMultiSelectEnumSchema(TypedDict):
+    default: "NotRequired[list[str] | None]"
+    description: "NotRequired[str | None]"
+    items: "McpElicitationTitledEnumItems"
+    maxItems: "NotRequired[int | None]"
+    minItems: "NotRequired[int | None]"
+    title: "NotRequired[str | None]"
+    type: "McpElicitationArrayType"
+
+
+class McpElicitationTitledSingleSelectEnumSchema(TypedDict):
+    default: "NotRequired[str | None]"
+    description: "NotRequired[str | None]"
+    oneOf: "list[McpElicitationConstOption]"
+    title: "NotRequired[str | None]"
+    type: "McpElicitationStringType"
+
+
+class McpElicitationUntitledEnumItems(TypedDict):
+    enum: "list[str]"
+    type: "McpElicitationStringType"
+
+
+class McpElicitationUntitledMultiSelectEnumSchema(TypedDict):
+    default: "NotRequired[list[str] | None]"
+    description: "NotRequired[str | None]"
+    items: "McpElicitationUntitledEnumItems"
+    maxItems: "NotRequired[int | None]"
+    minItems: "NotRequired[int | None]"
+    title: "NotRequired[str | None]"
+    type: "McpElicitationArrayType"
+
+
+class McpElicitationUntitledSingleSelectEnumSchema(TypedDict):
+    default: "NotRequired[str | None]"
+    description: "NotRequired[str | None]"
+    enum: "list[str]"
+    title: "NotRequired[str | None]"
+    type: "McpElicitationStringType"
+
+
 McpServerElicitationAction: TypeAlias = "Literal['accept', 'decline', 'cancel']"
 
 
-class McpServerElicitationRequestParams(TypedDict):
+McpServerElicitationRequestParams: TypeAlias = "McpServerElicitationRequestParamsOpenaiUserVerification | McpServerElicitationRequestParamsForm | McpServerElicitationRequestParamsOpenaiForm | McpServerElicitationRequestParamsUrl"
+
+
+class McpServerElicitationRequestParamsForm(TypedDict):
     environmentId: "NotRequired[str | None]"
     serverName: "str"
     threadId: "str"
     turnId: "NotRequired[str | None]"
+    _meta: "NotRequired[object]"
+    message: "str"
+    mode: "Literal['form']"
+    requestedSchema: "McpElicitationSchema"
+
+
+class McpServerElicitationRequestParamsOpenaiForm(TypedDict):
+    environmentId: "NotRequired[str | None]"
+    serverName: "str"
+    threadId: "str"
+    turnId: "NotRequired[str | None]"
+    _meta: "NotRequired[object]"
+    message: "str"
+    mode: "Literal['openaiForm']"
+    requestedSchema: "object"
+
+
+class McpServerElicitationRequestParamsOpenaiUserVerification(TypedDict):
+    environmentId: "NotRequired[str | None]"
+    serverName: "str"
+    threadId: "str"
+    turnId: "NotRequired[str | None]"
+    _meta: "NotRequired[object]"
+    challenge: "str"
+    description: "str"
+    mode: "Literal['openai/userVerification']"
+    title: "str"
+
+
+class McpServerElicitationRequestParamsUrl(TypedDict):
+    environmentId: "NotRequired[str | None]"
+    serverName: "str"
+    threadId: "str"
+    turnId: "NotRequired[str | None]"
+    _meta: "NotRequired[object]"
+    elicitationId: "str"
+    message: "str"
+    mode: "Literal['url']"
+    url: "str"
 
 
 class McpServerElicitationRequestResponse(TypedDict):
@@ -589,6 +876,42 @@ class McpServerStatusUpdatedNotification(TypedDict):
     name: "str"
     status: "McpServerStartupState"
     threadId: "NotRequired[str | None]"
+
+
+class McpToolCallAppContext(TypedDict):
+    actionName: "NotRequired[str | None]"
+    appName: "NotRequired[str | None]"
+    connectorId: "str"
+    linkId: "NotRequired[str | None]"
+    resourceUri: "NotRequired[str | None]"
+
+
+class McpToolCallError(TypedDict):
+    message: "str"
+
+
+class McpToolCallResult(TypedDict):
+    _meta: "NotRequired[object]"
+    content: "list[object]"
+    structuredContent: "NotRequired[object]"
+
+
+McpToolCallStatus: TypeAlias = "Literal['inProgress', 'completed', 'failed']"
+
+
+class MemoryCitation(TypedDict):
+    entries: "list[MemoryCitationEntry]"
+    threadIds: "list[str]"
+
+
+class MemoryCitationEntry(TypedDict):
+    lineEnd: "int"
+    lineStart: "int"
+    note: "str"
+    path: "str"
+
+
+MessagePhase: TypeAlias = "Literal['commentary'] | Literal['partial_answer'] | Literal['final_answer']"
 
 
 class MisalignmentErrorDetails(TypedDict):
@@ -640,6 +963,25 @@ class NetworkPolicyAmendment(TypedDict):
 
 
 NetworkPolicyRuleAction: TypeAlias = "Literal['allow', 'deny']"
+
+
+PatchApplyStatus: TypeAlias = "Literal['inProgress', 'completed', 'failed', 'declined']"
+
+
+PatchChangeKind: TypeAlias = "PatchChangeKindAdd | PatchChangeKindDelete | PatchChangeKindUpdate"
+
+
+class PatchChangeKindAdd(TypedDict):
+    type: "Literal['add']"
+
+
+class PatchChangeKindDelete(TypedDict):
+    type: "Literal['delete']"
+
+
+class PatchChangeKindUpdate(TypedDict):
+    move_path: "NotRequired[str | None]"
+    type: "Literal['update']"
 
 
 PermissionGrantScope: TypeAlias = "Literal['turn', 'session']"
@@ -758,6 +1100,9 @@ class Settings(TypedDict):
 
 
 SortDirection: TypeAlias = "Literal['asc', 'desc']"
+
+
+SubAgentActivityKind: TypeAlias = "Literal['started', 'interacted', 'interrupted', 'completed']"
 
 
 SubAgentSource: TypeAlias = "Literal['review', 'compact', 'memory_consolidation'] | SubAgentSourceThreadSpawn | SubAgentSourceOther"
@@ -905,9 +1250,217 @@ class ThreadGoalUpdatedNotification(TypedDict):
 ThreadHistoryMode: TypeAlias = "Literal['legacy', 'paginated']"
 
 
-class ThreadItem(TypedDict):
+ThreadItem: TypeAlias = "ThreadItemUserMessage | ThreadItemHookPrompt | ThreadItemAgentMessage | ThreadItemFunctionCallOutput | ThreadItemPlan | ThreadItemReasoning | ThreadItemCommandExecution | ThreadItemFileChange | ThreadItemMcpToolCall | ThreadItemDynamicToolCall | ThreadItemCollabAgentToolCall | ThreadItemSubAgentActivity | ThreadItemWebSearch | ThreadItemImageView | ThreadItemSleep | ThreadItemImageGeneration | ThreadItemEnteredReviewMode | ThreadItemExitedReviewMode | ThreadItemContextCompaction"
+
+
+class ThreadItemAgentMessage(TypedDict):
     completedAtMs: "NotRequired[int | None]"
     startedAtMs: "NotRequired[int | None]"
+    delivery: "NotRequired[AgentMessageDelivery | None]"
+    id: "str"
+    memoryCitation: "NotRequired[MemoryCitation | None]"
+    moderation: "NotRequired[AgentMessageModeration | None]"
+    phase: "NotRequired[MessagePhase | None]"
+    questions: "NotRequired[list[AsyncUserInputQuestion] | None]"
+    text: "str"
+    type: "Literal['agentMessage']"
+
+
+class ThreadItemCollabAgentToolCall(TypedDict):
+    completedAtMs: "NotRequired[int | None]"
+    startedAtMs: "NotRequired[int | None]"
+    agentsStates: "dict[str, CollabAgentState]"
+    id: "str"
+    model: "NotRequired[str | None]"
+    prompt: "NotRequired[str | None]"
+    reasoningEffort: "NotRequired[ReasoningEffort | None]"
+    receiverThreadIds: "list[str]"
+    senderThreadId: "str"
+    status: "CollabAgentToolCallStatus"
+    tool: "CollabAgentTool"
+    type: "Literal['collabAgentToolCall']"
+
+
+class ThreadItemCommandExecution(TypedDict):
+    completedAtMs: "NotRequired[int | None]"
+    startedAtMs: "NotRequired[int | None]"
+    aggregatedOutput: "NotRequired[str | None]"
+    command: "str"
+    commandActions: "list[CommandAction]"
+    cwd: "LegacyAppPathString"
+    durationMs: "NotRequired[int | None]"
+    exitCode: "NotRequired[int | None]"
+    id: "str"
+    pluginId: "NotRequired[str | None]"
+    processId: "NotRequired[str | None]"
+    scriptPath: "NotRequired[str | None]"
+    source: "NotRequired[CommandExecutionSource]"
+    status: "CommandExecutionStatus"
+    type: "Literal['commandExecution']"
+
+
+class ThreadItemContextCompaction(TypedDict):
+    completedAtMs: "NotRequired[int | None]"
+    startedAtMs: "NotRequired[int | None]"
+    id: "str"
+    type: "Literal['contextCompaction']"
+
+
+class ThreadItemDynamicToolCall(TypedDict):
+    completedAtMs: "NotRequired[int | None]"
+    startedAtMs: "NotRequired[int | None]"
+    arguments: "object"
+    contentItems: "NotRequired[list[DynamicToolCallOutputContentItem] | None]"
+    durationMs: "NotRequired[int | None]"
+    id: "str"
+    namespace: "NotRequired[str | None]"
+    status: "DynamicToolCallStatus"
+    success: "NotRequired[bool | None]"
+    tool: "str"
+    type: "Literal['dynamicToolCall']"
+
+
+class ThreadItemEnteredReviewMode(TypedDict):
+    completedAtMs: "NotRequired[int | None]"
+    startedAtMs: "NotRequired[int | None]"
+    id: "str"
+    review: "str"
+    type: "Literal['enteredReviewMode']"
+
+
+class ThreadItemExitedReviewMode(TypedDict):
+    completedAtMs: "NotRequired[int | None]"
+    startedAtMs: "NotRequired[int | None]"
+    id: "str"
+    review: "str"
+    type: "Literal['exitedReviewMode']"
+
+
+class ThreadItemFileChange(TypedDict):
+    completedAtMs: "NotRequired[int | None]"
+    startedAtMs: "NotRequired[int | None]"
+    changes: "list[FileUpdateChange]"
+    id: "str"
+    status: "PatchApplyStatus"
+    type: "Literal['fileChange']"
+
+
+class ThreadItemFunctionCallOutput(TypedDict):
+    completedAtMs: "NotRequired[int | None]"
+    startedAtMs: "NotRequired[int | None]"
+    id: "str"
+    name: "str"
+    namespace: "NotRequired[str | None]"
+    output: "FunctionCallOutputBody"
+    type: "Literal['functionCallOutput']"
+
+
+class ThreadItemHookPrompt(TypedDict):
+    completedAtMs: "NotRequired[int | None]"
+    startedAtMs: "NotRequired[int | None]"
+    fragments: "list[HookPromptFragment]"
+    id: "str"
+    type: "Literal['hookPrompt']"
+
+
+class ThreadItemImageGeneration(TypedDict):
+    completedAtMs: "NotRequired[int | None]"
+    startedAtMs: "NotRequired[int | None]"
+    failure: "NotRequired[ImageGenerationFailure | None]"
+    generationId: "NotRequired[str | None]"
+    id: "str"
+    inputImages: "NotRequired[list[ImageGenerationInputImage]]"
+    revisedPrompt: "NotRequired[str | None]"
+    savedPath: "NotRequired[AbsolutePathBuf | None]"
+    status: "str"
+    transparentBackground: "NotRequired[bool | None]"
+    type: "Literal['imageGeneration']"
+    fileId: "NotRequired[str]"
+    result: "NotRequired[str]"
+
+
+class ThreadItemImageView(TypedDict):
+    completedAtMs: "NotRequired[int | None]"
+    startedAtMs: "NotRequired[int | None]"
+    id: "str"
+    path: "LegacyAppPathString"
+    type: "Literal['imageView']"
+
+
+class ThreadItemMcpToolCall(TypedDict):
+    completedAtMs: "NotRequired[int | None]"
+    startedAtMs: "NotRequired[int | None]"
+    appContext: "NotRequired[McpToolCallAppContext | None]"
+    arguments: "object"
+    durationMs: "NotRequired[int | None]"
+    environmentId: "NotRequired[str | None]"
+    error: "NotRequired[McpToolCallError | None]"
+    id: "str"
+    mcpAppResourceUri: "NotRequired[str | None]"
+    mcpAppUi: "NotRequired[McpAppUi | None]"
+    pluginId: "NotRequired[str | None]"
+    readOnlyHint: "NotRequired[bool | None]"
+    result: "NotRequired[McpToolCallResult | None]"
+    server: "str"
+    status: "McpToolCallStatus"
+    tool: "str"
+    type: "Literal['mcpToolCall']"
+
+
+class ThreadItemPlan(TypedDict):
+    completedAtMs: "NotRequired[int | None]"
+    startedAtMs: "NotRequired[int | None]"
+    id: "str"
+    text: "str"
+    type: "Literal['plan']"
+
+
+class ThreadItemReasoning(TypedDict):
+    completedAtMs: "NotRequired[int | None]"
+    startedAtMs: "NotRequired[int | None]"
+    content: "NotRequired[list[str]]"
+    id: "str"
+    summary: "NotRequired[list[str]]"
+    type: "Literal['reasoning']"
+
+
+class ThreadItemSleep(TypedDict):
+    completedAtMs: "NotRequired[int | None]"
+    startedAtMs: "NotRequired[int | None]"
+    durationMs: "int"
+    id: "str"
+    type: "Literal['sleep']"
+
+
+class ThreadItemSubAgentActivity(TypedDict):
+    completedAtMs: "NotRequired[int | None]"
+    startedAtMs: "NotRequired[int | None]"
+    agentPath: "str"
+    agentThreadId: "str"
+    id: "str"
+    kind: "SubAgentActivityKind"
+    model: "NotRequired[str | None]"
+    reasoningEffort: "NotRequired[ReasoningEffort | None]"
+    type: "Literal['subAgentActivity']"
+
+
+class ThreadItemUserMessage(TypedDict):
+    completedAtMs: "NotRequired[int | None]"
+    startedAtMs: "NotRequired[int | None]"
+    clientId: "NotRequired[str | None]"
+    content: "list[UserInput]"
+    id: "str"
+    type: "Literal['userMessage']"
+
+
+class ThreadItemWebSearch(TypedDict):
+    completedAtMs: "NotRequired[int | None]"
+    startedAtMs: "NotRequired[int | None]"
+    action: "NotRequired[WebSearchAction | None]"
+    id: "str"
+    query: "str"
+    results: "NotRequired[list[object] | None]"
+    type: "Literal['webSearch']"
 
 
 ThreadListCwdFilter: TypeAlias = "str | list[str]"
@@ -1236,6 +1789,9 @@ class ToolRequestUserInputResponse(TypedDict):
     answers: "dict[str, ToolRequestUserInputAnswer]"
 
 
+TrustedContacts: TypeAlias = "Literal['check', 'skip']"
+
+
 class Turn(TypedDict):
     completedAt: "NotRequired[int | None]"
     durationMs: "NotRequired[int | None]"
@@ -1403,3 +1959,27 @@ class UserInputText(TypedDict):
 class WarningNotification(TypedDict):
     message: "str"
     threadId: "NotRequired[str | None]"
+
+
+WebSearchAction: TypeAlias = "WebSearchActionSearch | WebSearchActionOpenPage | WebSearchActionFindInPage | WebSearchActionOther"
+
+
+class WebSearchActionFindInPage(TypedDict):
+    pattern: "NotRequired[str | None]"
+    type: "Literal['findInPage']"
+    url: "NotRequired[str | None]"
+
+
+class WebSearchActionOpenPage(TypedDict):
+    type: "Literal['openPage']"
+    url: "NotRequired[str | None]"
+
+
+class WebSearchActionOther(TypedDict):
+    type: "Literal['other']"
+
+
+class WebSearchActionSearch(TypedDict):
+    queries: "NotRequired[list[str] | None]"
+    query: "NotRequired[str | None]"
+    type: "Literal['search']"

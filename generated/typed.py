@@ -46,7 +46,7 @@ class _Writer:
     def add(self, name: str) -> str:
         if name not in self.done:
             self.done[name] = ""  # a type may mention itself
-            body = self._definitions[name]
+            body = _spread(self._definitions[name])
             if _is_object(body):
                 self.done[name] = self._class(name, body)
             else:
@@ -114,6 +114,24 @@ class _Writer:
             extra = body.get("additionalProperties")
             return f"dict[str, {self._type(extra)}]"
         return _PLAIN[kind]
+
+
+def _spread(body: Schema) -> Schema:
+    """Give each branch of a tagged union the properties that stand beside the union."""
+    branches = body.get("oneOf", ())
+    if "properties" not in body or not branches:
+        return body
+    shared, required = body["properties"], body.get("required", [])
+    return {
+        "oneOf": [
+            {
+                **branch,
+                "properties": {**shared, **branch["properties"]},
+                "required": [*required, *branch.get("required", [])],
+            }
+            for branch in branches
+        ]
+    }
 
 
 def _is_object(body: Schema) -> bool:

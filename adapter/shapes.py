@@ -1,0 +1,85 @@
+"""Reading values that Codex sent: the type is checked where it is used. Sans-IO.
+
+The generated types tell the checkers which keys exist; these functions make sure at run
+time. What does not fit raises `MisfitError`, which never leaves the adapter's cores.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+from transport.protocol.base import ID_PATTERN
+
+MISFITS: Final = (KeyError, TypeError, AttributeError, ValueError)
+"""What reading an unexpected shape may raise; pydantic's errors are ValueErrors."""
+
+_ID: Final = re.compile(ID_PATTERN)
+
+
+class MisfitError(ValueError):
+    """A value has not the type that Codex documents."""
+
+
+def text(value: object) -> str:
+    """Return a string that UTF-8 can hold (a lone surrogate becomes `?`)."""
+    if not isinstance(value, str):
+        raise MisfitError(f"a text was expected, not {type(value).__name__}")
+    if value.isascii():
+        return value
+    return value.encode("utf-8", "replace").decode()
+
+
+def maybe_text(value: object) -> str | None:
+    """Return a text, or `None` for null."""
+    return None if value is None else text(value)
+
+
+def whole(value: object) -> int:
+    """Return an integer; true and false are none."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise MisfitError(f"a number was expected, not {type(value).__name__}")
+    return value
+
+
+def maybe_whole(value: object) -> int | None:
+    """Return an integer, or `None` for null."""
+    return None if value is None else whole(value)
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """Return a JSON object."""
+    if not isinstance(value, Mapping):
+        raise MisfitError(f"an object was expected, not {type(value).__name__}")
+    return cast("Mapping[str, Any]", value)
+
+
+def sequence(value: object) -> Sequence[Any]:
+    """Return a JSON array; null is an empty one."""
+    if value is None:
+        return ()
+    if not isinstance(value, list | tuple):
+        raise MisfitError(f"a list was expected, not {type(value).__name__}")
+    return cast("Sequence[Any]", value)
+
+
+def wire_id(value: object) -> str:
+    """Return an id that PROTOCOL.md allows; any other becomes its hash, always the same.
+
+    An agent message's id is the model provider's own and may be anything.
+    """
+    word = text(value)
+    if _ID.match(word):
+        return word
+    return f"id_{hashlib.sha256(word.encode()).hexdigest()[:32]}"
+
+
+def maybe_id(value: object) -> str | None:
+    """Return an id, or `None` for null and for an empty one."""
+    return wire_id(value) if value else None
+
+
+def seconds(value: object) -> int | None:
+    """Return milliseconds of one of Codex's times in seconds."""
+    moment = maybe_whole(value)
+    return None if moment is None else moment * 1000
