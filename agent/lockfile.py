@@ -1,0 +1,52 @@
+"""One Agent for one state folder. Does I/O. SECURITY.md.
+
+Two Agents would tell two journals and two ledgers of request keys, and a message could
+be sent twice. The kernel's lock goes with the process, however it ends.
+"""
+
+import fcntl
+import os
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from agent.errors import AgentError
+from transport.keys import open_private_folder
+
+_NAME: Final = "agent.lock"
+
+
+class FolderInUseError(AgentError):
+    """Another Agent runs on this state folder."""
+
+
+@contextmanager
+def hold_folder(folder: Path) -> Generator[None]:
+    """Hold the state folder for the length of the block; make it where it is missing.
+
+    Raises: FolderInUseError naming the holder, KeyFileError.
+    """
+    open_private_folder(folder)
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(folder / _NAME, flags, 0o600)
+    try:
+        _lock(descriptor, folder)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, folder: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = "unknown"
+        with suppress(ValueError):
+            holder = str(int(os.pread(descriptor, 20, 0)))
+        raise FolderInUseError(
+            f"Another Agent (process {holder}) runs on {folder}. Use that one, stop it, "
+            "or set THREADGATE_STATE_DIR to another folder."
+        ) from None
