@@ -114,7 +114,12 @@ class _StreamIO:
         self.heard_at = self.sent_at = trio.current_time()
 
     async def take_turn(self) -> None:
-        """Wait to be the writer. No checkpoint where nobody else writes."""
+        """Wait to be the writer; where nobody else writes, without giving way.
+
+        Whoever is cancelled already is told here, before anything is sealed: then the
+        channel stays good, and can still say CLOSE.
+        """
+        await trio.lowlevel.checkpoint_if_cancelled()
         try:
             self._lock.acquire_nowait()
         except trio.WouldBlock:

@@ -288,6 +288,21 @@ class UnreachableError(TransportError):
     """No connection could be made. `str()` says where to and why."""
 
 
+class SilentAgentError(UnreachableError):
+    """Something listens, but hung up on our handshake: keys, pairing or a lock."""
+
+
+class LinkLostError(TransportError):
+    """The connection ended while a request waited. `sent`: it may have arrived."""
+
+    def __init__(self, *, sent: bool) -> None:
+        super().__init__(sent)
+        self.sent = sent
+
+    def __str__(self) -> str:
+        return "the connection ended before an answer came"
+
+
 class StalledError(TransportError):
     """The peer takes nothing: the connection was cut without a word."""
 
