@@ -35,7 +35,6 @@ TURN_END_S: Final = 10.0  # from the answer of turn/interrupt to turn/completed
 CONFIRM_S: Final = 15.0  # an answered approval that Codex does not confirm
 OWN_RELEASE_S: Final = 1.0  # a lock refusal this soon after our own release is stale
 LOCK_RETRY_S: Final = 0.25
-ENDED_TURNS: Final = 32  # finished turns that a writer remembers whole
 
 # What is told (PROTOCOL.md section 5). Sizes in bytes of UTF-8.
 TEXT_BYTES: Final = 64 * 1024  # one text of an item: its head and its tail
@@ -62,3 +61,4 @@ NOTICES_SAID: Final = 256  # one text is said once for a thread
 APPROVALS_OPEN: Final = 64  # waiting at once in one process
 APPROVALS_KEPT: Final = 256  # that ended, for a device that repeats its answer
 APPROVAL_MS: Final = 300_000
+KNOWN_MODES: Final = 10_000  # threads whose history mode is remembered (≈ 1 MB)

@@ -159,12 +159,10 @@ class Peer:
         """Answer a request of Codex; `decide` runs right before the first byte.
 
         So what it notes ("answering") and the writing have no checkpoint between them.
-        Raises: NotDeliveredError before deciding, what `decide` raises; after it
-        NotDeliveredError or NoAnswerError where the process just went.
+        Raises: what `decide` raises; NotDeliveredError or NoAnswerError after it,
+        where the process just went.
         """
         async with self._lock:
-            if self._input is None:
-                raise NotDeliveredError("answer")
             if (reply := decide()) is not None:
                 await self._write(self._line(reply), _Waiting("answer"), None)
 

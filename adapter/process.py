@@ -49,10 +49,12 @@ class Launch:
 class Ears:
     """Who listens: plain calls that must not block.
 
-    `output`: each chunk, `b""` at the end. `ended`: once, when the process is reaped
-    and its output read; `None` where the end was asked for.
+    `started`: its pid, before anybody else can see the process. `output`: each chunk,
+    `b""` at the end. `ended`: once, when the process is reaped and its output read;
+    `None` where the end was asked for.
     """
 
+    started: Callable[[int], None]
     output: Callable[[bytes], None]
     ended: Callable[[ChildExitedError | None], None]
 
@@ -68,6 +70,9 @@ class LogRing:
         self._kept += data
         if len(self._kept) > STDERR_RING:
             del self._kept[: len(self._kept) - STDERR_RING]
+
+    def __len__(self) -> int:
+        return len(self._kept)
 
     def tail(self) -> str:
         """Return the last lines, ≤ 2,000 characters."""
@@ -95,11 +100,12 @@ class Child:
             start_new_session=True,
         )
         self.pid = self._popen.pid
+        ears.started(self.pid)
         self._exited = trio.Event()
         self._over = trio.Event()
         self._output_ended = trio.Event()
         self._hurry = trio.Event()
-        self._shells: list[Identity] = []
+        self.shells: Sequence[Identity] = ()  # as of the last look
         self._record: Path | None = None
         self._fault: Exception | None = None
         assert self._popen.stdin is not None
@@ -150,13 +156,24 @@ class Child:
 
     def shells_alive(self) -> bool:
         """Look whether a login shell of Codex's snapshot still runs (≈ 3 ms)."""
-        self._shells = snapshot_shells(self.pid)
-        return bool(self._shells)
+        self.shells = snapshot_shells(self.pid)
+        return bool(self.shells)
 
     async def serve(self, *, task_status: trio.TaskStatus["Child"]) -> None:
         """Own the child until it is reaped. Cancelling this is how it is stopped."""
-        reading = trio.CancelScope(shield=True)
         asked = True
+        try:
+            asked = await self._run(task_status)
+        finally:
+            # Right before the error leaves, so that whoever is told now cannot leave
+            # the block with a lesser error first.
+            self._ears.ended(None if asked else self._exit_error())
+        raise self._fault or self._exit_error()
+
+    async def _run(self, task_status: trio.TaskStatus["Child"]) -> bool:
+        """Read until it is over, end it, reap it; return False: nobody asked for that."""
+        asked = True
+        reading = trio.CancelScope(shield=True)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._read, reading)
             try:
@@ -168,7 +185,10 @@ class Child:
                 with trio.CancelScope(shield=True):
                     await self._end(asked=asked)
                 reading.cancel(reason="the child is reaped")
-        raise self._fault or self._exit_error()
+        return asked
+
+    def _exit_error(self) -> ChildExitedError:
+        return ChildExitedError(self.name, self.returncode, self.log.tail())
 
     def _write_record(self) -> bool:
         """Note who it is. Without its record nobody could sweep it: then it ends."""
@@ -180,9 +200,6 @@ class Child:
             self._fault = exc
             return False
         return True
-
-    def _exit_error(self) -> ChildExitedError:
-        return ChildExitedError(self.name, self.returncode, self.log.tail())
 
     async def _read(self, scope: trio.CancelScope) -> None:
         """Read both pipes and wait for the exit, cancelled by `scope` alone."""
@@ -236,7 +253,7 @@ class Child:
         if asked:
             await self._let_shells_finish()
         self.close_input()
-        shells = self._shells
+        shells = self.shells
         for number in (signal.SIGTERM, signal.SIGKILL):
             with trio.move_on_after(END_S):
                 await self._exited.wait()
@@ -252,7 +269,6 @@ class Child:
         with trio.move_on_after(OUTPUT_AFTER_EXIT_S):
             await self._output_ended.wait()
         await end_shells(shells)
-        self._ears.ended(None if asked else self._exit_error())
 
     async def _let_shells_finish(self) -> None:
         with trio.move_on_after(SHELL_WAIT_S):

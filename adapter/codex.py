@@ -1,0 +1,109 @@
+"""The Codex runtime: joins reader and writers on one CODEX_HOME. Trio shell.
+
+PROTOCOL.md section 3. Implements `adapter.runtime.Runtime`.
+"""
+
+import os
+import secrets
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import trio
+
+from adapter.app_server import Setup, open_app_server
+from adapter.binary import Codex
+from adapter.errors import ReaderFirstError
+from adapter.limits import APPROVAL_MS, OWN_RELEASE_S
+from adapter.reader import CodexReader
+from adapter.runtime import Emit, Guard, Reader, Runtime, ThreadWriter
+from adapter.writer import CodexWriter
+from transport.background import open_background
+
+
+class CodexRuntime(Runtime):
+    """App-servers of one codex on one CODEX_HOME."""
+
+    def __init__(
+        self,
+        *,
+        codex: Codex,
+        home: Path | None,
+        records: Path,
+        now_ms: Callable[[], int],
+        approval_ms: int = APPROVAL_MS,
+        config: Sequence[str] = (),
+    ) -> None:
+        """`home`: the CODEX_HOME, `None`: what the environment says. `records`: a
+        folder of ours for {pid, start time, argv}. `config`: `-c` settings."""
+        environ = dict(os.environ)
+        if home is not None:
+            environ["CODEX_HOME"] = str(home)
+        self._setup = Setup(
+            codex=codex,
+            environ=environ,
+            records=records,
+            config=config,
+            now_ms=now_ms,
+            mint=mint_approval_id,
+            approval_ms=approval_ms,
+        )
+        self._pids: set[int] = set()
+        self._readers = 0
+        self._released: dict[str, float] = {}
+
+    def own_pids(self) -> set[int]:
+        """Return the app-servers of ours that live now."""
+        return set(self._pids)
+
+    @asynccontextmanager
+    async def open_reader(self, emit: Emit) -> AsyncGenerator[Reader]:
+        """Start the reader; it is the first of our processes, always."""
+        async with open_app_server(
+            self._setup, emit, name="codex reader", pids=self._pids
+        ) as server:
+            self._readers += 1
+            try:
+                yield CodexReader(server)
+            finally:
+                self._readers -= 1
+
+    @asynccontextmanager
+    async def open_writer(
+        self, emit: Emit, *, guard: Guard
+    ) -> AsyncGenerator[ThreadWriter]:
+        """Start a writer.
+
+        Raises: ReaderFirstError, what `guard` raises: nothing was started.
+        """
+        if self._readers == 0:
+            raise ReaderFirstError("a writer needs the reader to be initialized first")
+        writer: CodexWriter | None = None
+        try:
+            async with open_app_server(
+                self._setup, emit, name="codex writer", pids=self._pids, guard=guard
+            ) as server:
+                writer = CodexWriter(server, released_lately=self._released_lately)
+                async with open_background(writer.watch_shell):
+                    yield writer
+        finally:
+            if writer is not None and writer.thread_id is not None:
+                self._note_release(writer.thread_id)
+
+    def _note_release(self, thread_id: str) -> None:
+        now = trio.current_time()
+        self._released = {
+            known: at
+            for known, at in self._released.items()
+            if now - at <= OWN_RELEASE_S
+        }
+        self._released[thread_id] = now
+
+    def _released_lately(self, thread_id: str) -> bool:
+        at = self._released.get(thread_id)
+        return at is not None and trio.current_time() - at <= OWN_RELEASE_S
+
+
+def mint_approval_id() -> str:
+    """Return a fresh opaque id with 128 random bits."""
+    return f"apr_{secrets.token_hex(16)}"

@@ -1,0 +1,216 @@
+"""v2 call → Codex request, one function a call; deadlines by table. Sans-IO.
+
+PROTOCOL.md section 4. What a client left out is left out here too: no default model,
+sandbox, provider or policy of ours ever reaches a thread.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+from adapter.jsonrpc import Json
+from adapter.limits import (
+    LIST_S,
+    OTHER_S,
+    QUEUE_SHOWN,
+    READ_S,
+    RESUME_S,
+)
+from adapter.runtime import NewThread, ThreadQuery
+from generated.codex import (
+    AskForApproval,
+    SandboxMode,
+    SortDirection,
+    ThreadGoalGetParams,
+    ThreadGoalSetParams,
+    ThreadListParams,
+    ThreadQueueListParams,
+    ThreadReadParams,
+    ThreadResumeParams,
+    ThreadSortKey,
+    ThreadSourceKind,
+    ThreadStartParams,
+    ThreadTurnsListParams,
+    TurnInterruptParams,
+    TurnItemsView,
+    TurnStartParams,
+    UserInput,
+)
+
+DEADLINES: Final[Mapping[str, float]] = {
+    "thread/list": LIST_S,
+    "thread/read": READ_S,
+    "thread/turns/list": READ_S,
+    "thread/queue/list": READ_S,
+    "thread/goal/get": READ_S,
+    "thread/loaded/list": READ_S,
+    "thread/resume": RESUME_S,
+    "thread/start": OTHER_S,
+    "thread/name/set": OTHER_S,
+    "thread/goal/set": OTHER_S,
+    "turn/start": OTHER_S,
+    "turn/interrupt": OTHER_S,
+}
+"""Every method that we call but initialize, in seconds."""
+
+SOURCES: Final[Sequence[ThreadSourceKind]] = ("cli", "vscode", "appServer")
+"""Interactive ones; threads of an app-server say vscode or appServer by version."""
+
+SUB_AGENTS: Final[Sequence[ThreadSourceKind]] = (
+    "subAgent",
+    "subAgentReview",
+    "subAgentCompact",
+    "subAgentThreadSpawn",
+    "subAgentOther",
+)
+SORT_KEYS: Final[Mapping[str, ThreadSortKey]] = {
+    "updatedAt": "updated_at",
+    "createdAt": "created_at",
+}
+ITEM_VIEWS: Final[Mapping[str, TurnItemsView]] = {
+    "none": "notLoaded",
+    "summary": "summary",
+    "full": "full",
+}
+ORDERS: Final[Mapping[str, SortDirection]] = {"desc": "desc", "asc": "asc"}
+SANDBOXES: Final[Mapping[str, SandboxMode]] = {
+    "read-only": "read-only",
+    "workspace-write": "workspace-write",
+    "danger-full-access": "danger-full-access",
+}
+POLICIES: Final[Mapping[str, AskForApproval]] = {
+    "untrusted": "untrusted",
+    "on-request": "on-request",
+    "never": "never",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One request to Codex."""
+
+    method: str
+    params: Json
+    timeout_s: float
+
+
+def _command(method: str, params: object, *, timeout_s: float | None = None) -> Command:
+    return Command(
+        method=method,
+        params=cast("Json", params),
+        timeout_s=DEADLINES[method] if timeout_s is None else timeout_s,
+    )
+
+
+def list_threads(query: ThreadQuery, *, state_db: bool) -> Command:
+    """All providers; `state_db`: do not scan (and repair) the rollouts."""
+    params: ThreadListParams = {
+        "modelProviders": [],  # empty: every provider
+        "sourceKinds": list(SUB_AGENTS if query.parent_id else SOURCES),
+        "sortKey": SORT_KEYS[query.sort],
+        "sortDirection": "desc",
+        "archived": query.archived,
+        "limit": query.limit,
+    }
+    if state_db:
+        params["useStateDbOnly"] = True
+    if query.cwd is not None:
+        params["cwd"] = query.cwd
+    if query.query is not None:
+        params["searchTerm"] = query.query
+    if query.parent_id is not None:
+        params["parentThreadId"] = query.parent_id
+    if query.cursor is not None:
+        params["cursor"] = query.cursor
+    return _command("thread/list", params)
+
+
+def read_thread(thread_id: str) -> Command:
+    """One thread without its turns."""
+    params: ThreadReadParams = {"threadId": thread_id}
+    return _command("thread/read", params)
+
+
+def list_turns(
+    thread_id: str, *, cursor: str | None, limit: int, order: str, items: str
+) -> Command:
+    """A page of turns."""
+    params: ThreadTurnsListParams = {
+        "threadId": thread_id,
+        "limit": limit,
+        "sortDirection": ORDERS[order],
+        "itemsView": ITEM_VIEWS[items],
+    }
+    if cursor is not None:
+        params["cursor"] = cursor
+    return _command("thread/turns/list", params)
+
+
+def newest_turn(thread_id: str) -> Command:
+    """The newest turn with what shows whether it is empty."""
+    return list_turns(thread_id, cursor=None, limit=1, order="desc", items="summary")
+
+
+def list_queue(thread_id: str) -> Command:
+    """What others queued at Codex; the first page is enough to refuse."""
+    params: ThreadQueueListParams = {"threadId": thread_id, "limit": QUEUE_SHOWN}
+    return _command("thread/queue/list", params)
+
+
+def get_goal(thread_id: str, *, timeout_s: float | None = None) -> Command:
+    """The thread's goal."""
+    params: ThreadGoalGetParams = {"threadId": thread_id}
+    return _command("thread/goal/get", params, timeout_s=timeout_s)
+
+
+def pause_goal(thread_id: str, *, timeout_s: float | None = None) -> Command:
+    """Pausing is all that we ever do to a goal here."""
+    params: ThreadGoalSetParams = {"threadId": thread_id, "status": "paused"}
+    return _command("thread/goal/set", params, timeout_s=timeout_s)
+
+
+def resume(thread_id: str) -> Command:
+    """Load a thread. Its turns are read apart: one line of 9 MB serves nobody."""
+    params: ThreadResumeParams = {"threadId": thread_id, "excludeTurns": True}
+    return _command("thread/resume", params)
+
+
+def start_thread(new: NewThread) -> Command:
+    """Make a thread. Codex has no `effort` here: it is the config key of that name."""
+    params: ThreadStartParams = {"cwd": new.cwd}
+    if new.model is not None:
+        params["model"] = new.model
+    if new.effort is not None:
+        params["config"] = {"model_reasoning_effort": new.effort}
+    if new.sandbox is not None:
+        params["sandbox"] = SANDBOXES[new.sandbox]
+    if new.approval_policy is not None:
+        params["approvalPolicy"] = POLICIES[new.approval_policy]
+    return _command("thread/start", params)
+
+
+def name_thread(thread_id: str, name: str) -> Command:
+    """Give a thread its title."""
+    return _command("thread/name/set", {"threadId": thread_id, "name": name})
+
+
+def start_turn(thread_id: str, texts: Sequence[str], client_key: str) -> Command:
+    """Start a turn; the key comes back in its userMessage."""
+    given: list[UserInput] = [{"type": "text", "text": text} for text in texts]
+    params: TurnStartParams = {
+        "threadId": thread_id,
+        "input": given,
+        "clientUserMessageId": client_key,
+    }
+    return _command("turn/start", params)
+
+
+def interrupt(thread_id: str, turn_id: str) -> Command:
+    """Stop exactly this turn.
+
+    Raises: ValueError: with an empty id Codex would stop whatever runs.
+    """
+    if not turn_id:
+        raise ValueError("an interrupt names its turn")
+    params: TurnInterruptParams = {"threadId": thread_id, "turnId": turn_id}
+    return _command("turn/interrupt", params)

@@ -1,0 +1,57 @@
+"""Whether a turn that we asked for really runs. Sans-IO. PROTOCOL.md section 4.
+
+The answer to turn/start is no proof: on a running turn codex 0.145 and 0.147 answer
+with an id that never starts. Proof is turn/started with the answered id, or our key in
+a userMessage, which also names the turn that our text went into.
+"""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+ITEM_NEWS = frozenset({"item/started", "item/completed"})
+
+
+class TurnProof:
+    """Watches the stream of one thread from before the request is sent."""
+
+    def __init__(self, thread_id: str, client_key: str) -> None:
+        self._thread_id = thread_id
+        self._client_key = client_key
+        self._started: set[str] = set()
+        self._with_key: str | None = None
+        self._answered: str | None = None
+
+    def accepted(self, answer: Mapping[str, Any]) -> None:
+        """Note the answer to turn/start."""
+        self._answered = _field(answer.get("turn"), "id")
+
+    def notified(self, method: str, params: Mapping[str, Any]) -> None:
+        """Look at one notification."""
+        if params.get("threadId") != self._thread_id:
+            return
+        if method == "turn/started":
+            turn_id = _field(params.get("turn"), "id")
+            if turn_id is not None:
+                self._started.add(turn_id)
+        elif method in ITEM_NEWS and self._is_ours(params.get("item")):
+            self._with_key = _field(params, "turnId")
+
+    def _is_ours(self, item: object) -> bool:
+        return (
+            _field(item, "type") == "userMessage"
+            and _field(item, "clientId") == self._client_key
+        )
+
+    @property
+    def turn_id(self) -> str | None:
+        """The turn that runs with our text, once that is certain."""
+        if self._with_key is not None:
+            return self._with_key
+        return self._answered if self._answered in self._started else None
+
+
+def _field(value: object, name: str) -> str | None:
+    if not isinstance(value, Mapping):
+        return None
+    found = cast("Mapping[str, object]", value).get(name)
+    return found if isinstance(found, str) and found else None

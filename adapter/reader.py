@@ -1,0 +1,163 @@
+"""The app-server that only reads: it loads no thread and takes no lock. Trio shell.
+
+PROTOCOL.md section 3. Reads come from Codex's store and are fresh, locked or not. A
+read that fails in a way known to pass is tried once more before it is believed.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import trio
+
+from adapter import commands
+from adapter.app_server import AppServer
+from adapter.commands import Command
+from adapter.errors import AnswerShapeError, CodexRefusedError
+from adapter.history import thread_from, turn_from
+from adapter.limits import (
+    KNOWN_MODES,
+    QUEUE_SHOWN,
+    QUEUE_TEXT,
+    RETRY_S,
+    SCAN_EVERY_S,
+)
+from adapter.refusals import not_offered, passes
+from adapter.runtime import PendingWork, RuntimeInfo, ThreadPage, ThreadQuery, TurnPage
+from adapter.shapes import MISFITS, mapping, maybe_text, sequence, text
+from transport.protocol.threads import Thread
+
+
+class CodexReader:
+    """`Reader` over one app-server."""
+
+    def __init__(self, server: AppServer) -> None:
+        self.info: RuntimeInfo = server.info
+        self._server = server
+        self._scanned_at: float | None = None
+        self._legacy: dict[str, bool] = {}
+
+    async def list_threads(self, query: ThreadQuery) -> ThreadPage:
+        """Return one page, newest first. Mostly from the state database (≈ 4 ms).
+
+        The first list, and one every five minutes, scans the rollouts too: Codex then
+        repairs what its database lacks.
+        """
+        scan = query.cursor is None and self._scan_is_due()
+        command = commands.list_threads(query, state_db=not scan)
+        answer = await self._read(command)
+        try:
+            rows = [mapping(row) for row in sequence(answer["data"])]
+            next_cursor = maybe_text(answer.get("nextCursor"))
+        except MISFITS as exc:
+            raise AnswerShapeError("thread/list", str(exc)) from exc
+        for row in rows:
+            self._note_mode(row)
+        threads = tuple(thread_from(row, archived=query.archived) for row in rows)
+        return ThreadPage(threads=threads, next_cursor=next_cursor)
+
+    async def read_thread(self, thread_id: str) -> Thread:
+        """Return one thread without its turns."""
+        return thread_from(await self._read_raw(thread_id))
+
+    async def list_turns(
+        self, thread_id: str, *, cursor: str | None, limit: int, order: str, items: str
+    ) -> TurnPage:
+        """Return one page of turns."""
+        command = commands.list_turns(
+            thread_id, cursor=cursor, limit=limit, order=order, items=items
+        )
+        answer = await self._read(command)
+        legacy = await self._is_legacy(thread_id)
+        try:
+            rows = [mapping(row) for row in sequence(answer["data"])]
+            next_cursor = maybe_text(answer.get("nextCursor"))
+        except MISFITS as exc:
+            raise AnswerShapeError("thread/turns/list", str(exc)) from exc
+        turns = tuple(turn_from(row, thread_id, legacy=legacy) for row in rows)
+        return TurnPage(turns=turns, next_cursor=next_cursor)
+
+    async def pending_work(self, thread_id: str) -> PendingWork:
+        """Return what a resume would start; both are asked of an unloaded thread."""
+        return PendingWork(
+            queue=await self._queue(thread_id), goal=await self._goal(thread_id)
+        )
+
+    async def pause_goal(self, thread_id: str) -> None:
+        """Pause the active goal, also under a writer of ours: that one obeys."""
+        if await self._goal(thread_id) is not None:
+            await self._server.call(commands.pause_goal(thread_id))
+
+    async def _queue(self, thread_id: str) -> tuple[str, ...]:
+        if not self._server.traits.lists_queue:
+            return ()
+        answer = await self._read(commands.list_queue(thread_id))
+        try:
+            rows = [mapping(row) for row in sequence(answer["data"])]
+            shown = [_queued_text(row) for row in rows[:QUEUE_SHOWN]]
+        except MISFITS as exc:
+            raise AnswerShapeError("thread/queue/list", str(exc)) from exc
+        return tuple(shown)
+
+    async def _goal(self, thread_id: str) -> str | None:
+        """Return the objective of an active goal: only such a one starts turns."""
+        try:
+            answer = await self._read(commands.get_goal(thread_id))
+        except CodexRefusedError as exc:
+            if not_offered(exc):
+                return None
+            raise
+        return active_goal(answer)
+
+    async def _is_legacy(self, thread_id: str) -> bool:
+        if thread_id not in self._legacy:
+            await self._read_raw(thread_id)
+        return self._legacy[thread_id]
+
+    async def _read_raw(self, thread_id: str) -> Mapping[str, Any]:
+        answer = await self._read(commands.read_thread(thread_id))
+        try:
+            raw = mapping(answer["thread"])
+        except MISFITS as exc:
+            raise AnswerShapeError("thread/read", str(exc)) from exc
+        self._note_mode({**raw, "id": thread_id})
+        return raw
+
+    def _note_mode(self, raw: Mapping[str, Any]) -> None:
+        """A thread's history mode never changes. Old versions do not name it."""
+        if len(self._legacy) >= KNOWN_MODES:
+            self._legacy.clear()
+        if isinstance(thread_id := raw.get("id"), str):
+            self._legacy[thread_id] = raw.get("historyMode") != "paginated"
+
+    async def _read(self, command: Command) -> dict[str, Any]:
+        try:
+            return await self._server.call(command)
+        except CodexRefusedError as exc:
+            if not passes(exc):
+                raise
+        await trio.sleep(RETRY_S)
+        return await self._server.call(command)
+
+    def _scan_is_due(self) -> bool:
+        now = trio.current_time()
+        if self._scanned_at is None or now - self._scanned_at >= SCAN_EVERY_S:
+            self._scanned_at = now
+            return True
+        return False
+
+
+def active_goal(answer: Mapping[str, Any]) -> str | None:
+    """Return the objective in an answer to goal/get, if that goal is active."""
+    try:
+        goal = answer.get("goal")
+        if goal is None or mapping(goal)["status"] != "active":
+            return None
+        return text(mapping(goal)["objective"])
+    except MISFITS as exc:
+        raise AnswerShapeError("thread/goal/get", str(exc)) from exc
+
+
+def _queued_text(row: Mapping[str, Any]) -> str:
+    parts = [mapping(part) for part in sequence(row.get("input"))]
+    said = " ".join(text(part["text"]) for part in parts if "text" in part)
+    return (said or "(no text)")[:QUEUE_TEXT]

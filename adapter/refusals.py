@@ -1,0 +1,49 @@
+"""What an error of Codex means, told by its text: the codes say too little. Sans-IO.
+
+Almost everything is -32600. The texts are those of codex 0.144 to 0.171; one that we
+do not know stays what it is.
+"""
+
+from typing import Final
+
+from adapter.errors import CodexRefusedError, ThreadLockedError, ThreadUnknownError
+
+LOCKED: Final = "already has an active writer"
+
+UNKNOWN: Final = (
+    "thread not loaded:",  # thread/read, turns/list: it means unknown
+    "no rollout found",  # resume, goal/*
+    "thread not found:",  # turn/*
+    "invalid thread id",
+)
+EMPTY_ROLLOUT: Final = ("rollout", "is empty")  # what a killed thread/start may leave
+
+PASSING: Final = (  # while another process archives or unarchives, for some ms
+    "invalid paginated history lineage",
+    "failed to read lineage metadata",
+    "list_turns is not supported yet",
+    "no rollout found",
+    "thread not loaded",
+    "thread not found",
+)
+NOT_OFFERED: Final = ("unknown variant", "feature is disabled", "not supported")
+
+
+def refined(error: CodexRefusedError) -> CodexRefusedError:
+    """Return the same refusal as the class that says what it means."""
+    if LOCKED in error.message:
+        return ThreadLockedError(error.method, error.code, error.message)
+    empty = all(part in error.message for part in EMPTY_ROLLOUT)
+    if empty or any(text in error.message for text in UNKNOWN):
+        return ThreadUnknownError(error.method, error.code, error.message)
+    return error
+
+
+def passes(error: CodexRefusedError) -> bool:
+    """Whether a read that failed so is right the next time."""
+    return any(text in error.message for text in PASSING)
+
+
+def not_offered(error: CodexRefusedError) -> bool:
+    """Whether this codex does not have the method at all."""
+    return any(text in error.message for text in NOT_OFFERED)

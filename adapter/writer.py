@@ -1,0 +1,348 @@
+"""One app-server for one thread that we write to. Trio shell. PROTOCOL.md section 3.
+
+Every act takes a `guard`: a last look, made when all waiting is over, right before the
+first byte is written. What happened after that is answered, refused, or unknown.
+"""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import trio
+
+from adapter import commands
+from adapter.app_server import AppServer
+from adapter.approvals import Reply
+from adapter.commands import Command
+from adapter.errors import (
+    AdapterError,
+    AnswerShapeError,
+    CodexRefusedError,
+    NoAnswerError,
+    NotDeliveredError,
+    ThreadLockedError,
+)
+from adapter.history import settings_from, thread_from, turn_from
+from adapter.limits import (
+    CONFIRM_S,
+    LOCK_RETRY_S,
+    PAUSE_GOAL_S,
+    PROOF_S,
+    SHELL_LOOK_S,
+    SHELL_WAIT_S,
+    TURN_END_S,
+)
+from adapter.proof import TurnProof
+from adapter.reader import active_goal
+from adapter.refusals import not_offered
+from adapter.runtime import EffectiveSettings, Guard, Loaded, NewThread, RuntimeInfo
+from adapter.shapes import MISFITS, mapping, sequence, text
+from transport.errors import NotFound
+from transport.protocol.approvals import Approval, ApprovalState
+from transport.protocol.gateway import LeaseState
+from transport.protocol.threads import Thread, ThreadMode, ThreadStatus
+from transport.protocol.turns import Turn, TurnStatus
+
+OPEN_STATES = frozenset({ApprovalState.PENDING, ApprovalState.ANSWERING})
+
+
+class CodexWriter:
+    """`ThreadWriter` over one app-server.
+
+    `released_lately`: whether we ourselves gave this thread's lock back a moment ago.
+    """
+
+    def __init__(
+        self, server: AppServer, *, released_lately: Callable[[str], bool]
+    ) -> None:
+        self.info: RuntimeInfo = server.info
+        self._server = server
+        self._released_lately = released_lately
+        self._thread_id: str | None = None
+        self._acts = 0
+        self._loaded = trio.Event()
+        self._shell_runs = False
+
+    @property
+    def thread_id(self) -> str | None:
+        """The thread that is loaded, once it is."""
+        return self._thread_id
+
+    @property
+    def status(self) -> ThreadStatus:
+        """What the loaded thread does now."""
+        if self._thread_id is None:
+            return ThreadStatus.UNKNOWN
+        return self._server.normalizer.status(self._thread_id)
+
+    @property
+    def running_turn_id(self) -> str | None:
+        """The root thread's running turn."""
+        if self._thread_id is None:
+            return None
+        return self._server.normalizer.running_turn(self._thread_id)
+
+    @property
+    def last_turn_id(self) -> str | None:
+        """The newest turn that this writer loaded or ran."""
+        if self._thread_id is None:
+            return None
+        return self._server.normalizer.last_turn(self._thread_id)
+
+    def knows_turn(self, turn_id: str) -> bool:
+        """Whether this writer loaded or ran that turn."""
+        return self._server.normalizer.knows_turn(turn_id)
+
+    def live_turn(self, turn_id: str) -> Turn | None:
+        """Return a turn that runs here, with its items so far."""
+        return self._server.normalizer.live_turn(turn_id)
+
+    @property
+    def busy(self) -> bool:
+        """Whether ending it now would cut something short."""
+        server = self._server
+        if server.gone:
+            return False
+        return (
+            self._acts > 0
+            or self._shell_runs
+            or server.peer.in_flight > 0
+            or server.normalizer.busy
+            or bool(server.ledger.pending())
+        )
+
+    async def wait_idle(self) -> None:
+        """Return when not busy."""
+        await self._server.wait_until(lambda: not self.busy)
+
+    async def wait_busy(self) -> None:
+        """Return when busy."""
+        await self._server.wait_until(lambda: self.busy)
+
+    def hurry(self) -> None:
+        """End without waiting for the login shell."""
+        self._server.child.hurry()
+
+    async def resume(self, thread_id: str, *, guard: Guard) -> Loaded:
+        """Load the thread, then read its newest turn through this process."""
+        with self._acting():
+            answer = await self._take_lock(commands.resume(thread_id), thread_id, guard)
+            self._note_loaded(thread_id)
+            raw = _inner(answer, "thread/resume", "thread")
+            newest = await self._newest_turns(thread_id)
+            loaded = self._adopt(raw, answer, newest)
+            legacy = raw.get("historyMode") != "paginated"
+            turns = [turn_from(turn, thread_id, legacy=legacy) for turn in newest]
+            return Loaded(
+                thread=loaded[0],
+                settings=loaded[1],
+                last_turn=turns[0] if turns else None,
+            )
+
+    async def start_thread(self, new: NewThread, *, guard: Guard) -> Loaded:
+        """Make a new thread, and name it where a name was given."""
+        with self._acting():
+            answer = await self._server.call(commands.start_thread(new), guard=guard)
+            raw = _inner(answer, "thread/start", "thread")
+            thread_id = _id(raw, "thread/start")
+            self._note_loaded(thread_id)
+            if new.name is not None:
+                await self._server.call(commands.name_thread(thread_id, new.name))
+                raw = {**raw, "name": new.name}
+            thread, settings = self._adopt(raw, answer, [])
+            return Loaded(thread=thread, settings=settings, last_turn=None)
+
+    async def start_turn(
+        self, texts: Sequence[str], *, client_key: str, guard: Guard
+    ) -> Turn:
+        """Start a turn and wait until it is proved to run."""
+        thread_id = self._thread_id
+        if thread_id is None:
+            raise NotDeliveredError("turn/start")
+        proof = TurnProof(thread_id, client_key)
+        command = commands.start_turn(thread_id, texts, client_key)
+        with self._acting(), self._server.watching(proof.notified):
+            # An odd answer is no refusal: the stream tells whether the turn runs.
+            with suppress(AnswerShapeError):
+                proof.accepted(await self._server.call(command, guard=guard))
+            with trio.move_on_after(PROOF_S):
+                await self._server.wait_until(
+                    lambda: proof.turn_id is not None or self._server.gone
+                )
+            if proof.turn_id is None:
+                raise NoAnswerError(command.method)
+            return self._turn(proof.turn_id) or Turn(
+                id=proof.turn_id, thread_id=thread_id, status=TurnStatus.IN_PROGRESS
+            )
+
+    async def interrupt(self, turn_id: str) -> Turn:
+        """Stop this turn and its sub-agents' turns; return it, ended.
+
+        The goal is paused first: it would start the next turn within milliseconds.
+        Raises: NotFound (no such turn here), AdapterError.
+        """
+        known = self._server.normalizer
+        with self._acting():
+            thread_id = self._thread_of(turn_id)
+            if thread_id is None:
+                if (ended := known.ended_turn(turn_id)) is not None:
+                    return ended
+                raise NotFound("This turn does not run here.", data={"id": turn_id})
+            tree = known.tree(thread_id)
+            await self._pause_goal()
+            await self._stop(thread_id, turn_id)
+            for child in tree - {thread_id}:
+                if (running := known.running_turn(child)) is not None:
+                    await self._stop(child, running)
+            self._server.withdraw(tree)
+            return await self._wait_ended(turn_id)
+
+    def approvals(self) -> Sequence[Approval]:
+        """Pending approvals, oldest first."""
+        return self._server.ledger.pending()
+
+    async def answer(
+        self, approval_id: str, *, digest: str, choice: str, decided_by: str
+    ) -> Approval:
+        """Answer once; return when Codex confirmed, or after 15 s still answering."""
+        ledger, server = self._server.ledger, self._server
+
+        def decide() -> Reply | None:
+            return ledger.answer(
+                approval_id,
+                digest=digest,
+                choice=choice,
+                decided_by=decided_by,
+                at=server.now_ms(),
+            )
+
+        # Where the process is going, its end withdraws what was sent.
+        with suppress(NotDeliveredError, NoAnswerError):
+            await server.peer.reply(decide)
+        with trio.move_on_after(CONFIRM_S):
+            await server.wait_until(lambda: not self._is_open(approval_id))
+        approval = ledger.get(approval_id)
+        if approval is None:
+            raise NotFound("This approval is gone.", data={"id": approval_id})
+        return approval
+
+    async def watch_shell(self, *, task_status: trio.TaskStatus[None]) -> None:
+        """Be busy while the login shell runs that loading a thread started (≤ 10 s)."""
+        task_status.started()
+        await self._loaded.wait()
+        with trio.move_on_after(SHELL_WAIT_S):
+            # Nothing tells when a grandchild ends.
+            while self._server.child.shells_alive():  # noqa: ASYNC110
+                await trio.sleep(SHELL_LOOK_S)
+        self._shell_runs = False
+        self._server.tell()
+
+    @contextmanager
+    def _acting(self) -> Generator[None]:
+        self._acts += 1
+        self._server.tell()
+        try:
+            yield
+        finally:
+            self._acts -= 1
+            self._server.tell()
+
+    def _note_loaded(self, thread_id: str) -> None:
+        self._thread_id = thread_id
+        self._shell_runs = not self._loaded.is_set()
+        self._loaded.set()
+
+    async def _take_lock(
+        self, command: Command, thread_id: str, guard: Guard
+    ) -> dict[str, Any]:
+        try:
+            return await self._server.call(command, guard=guard)
+        except ThreadLockedError:
+            if not self._released_lately(thread_id):
+                raise
+        await trio.sleep(LOCK_RETRY_S)  # the lock was ours: it is told late
+        return await self._server.call(command, guard=guard)
+
+    async def _newest_turns(self, thread_id: str) -> list[Mapping[str, Any]]:
+        try:
+            answer = await self._server.call(commands.newest_turn(thread_id))
+        except CodexRefusedError as exc:
+            if not_offered(exc):  # a thread that has no turn yet
+                return []
+            raise
+        try:
+            return [mapping(turn) for turn in sequence(answer["data"])]
+        except MISFITS as exc:
+            raise AnswerShapeError("thread/turns/list", str(exc)) from exc
+
+    def _adopt(
+        self,
+        raw: Mapping[str, Any],
+        answer: Mapping[str, Any],
+        turns: Sequence[Mapping[str, Any]],
+    ) -> tuple[Thread, EffectiveSettings]:
+        known = self._server.normalizer
+        known.adopt(raw, turns)
+        known.settle(answer)
+        thread = known.thread(str(raw["id"])) or thread_from(
+            raw, mode=ThreadMode.LIVE, lease=LeaseState.HELD
+        )
+        return thread, settings_from(answer)
+
+    def _turn(self, turn_id: str) -> Turn | None:
+        known = self._server.normalizer
+        return known.live_turn(turn_id) or known.ended_turn(turn_id)
+
+    def _thread_of(self, turn_id: str) -> str | None:
+        """Return the thread of our tree in which this turn runs."""
+        if self._thread_id is None or not turn_id:
+            return None
+        known = self._server.normalizer
+        tree = known.tree(self._thread_id)
+        return next((t for t in tree if known.running_turn(t) == turn_id), None)
+
+    async def _pause_goal(self) -> None:
+        if self._thread_id is None:
+            return
+        try:
+            goal = commands.get_goal(self._thread_id, timeout_s=PAUSE_GOAL_S)
+            if active_goal(await self._server.call(goal)) is not None:
+                pause = commands.pause_goal(self._thread_id, timeout_s=PAUSE_GOAL_S)
+                await self._server.call(pause)
+        except AdapterError:
+            return  # the turn is stopped all the same
+
+    async def _stop(self, thread_id: str, turn_id: str) -> None:
+        try:
+            await self._server.call(commands.interrupt(thread_id, turn_id))
+        except CodexRefusedError:
+            # It may have ended by itself in this moment; else the refusal is the answer.
+            if self._server.normalizer.running_turn(thread_id) == turn_id:
+                raise
+
+    async def _wait_ended(self, turn_id: str) -> Turn:
+        known = self._server.normalizer
+        with trio.move_on_after(TURN_END_S):
+            await self._server.wait_until(lambda: known.ended_turn(turn_id) is not None)
+        ended = known.ended_turn(turn_id)
+        if ended is None:
+            raise NoAnswerError("turn/interrupt")
+        return ended
+
+    def _is_open(self, approval_id: str) -> bool:
+        approval = self._server.ledger.get(approval_id)
+        return approval is not None and approval.state in OPEN_STATES
+
+
+def _inner(answer: Mapping[str, Any], method: str, key: str) -> Mapping[str, Any]:
+    try:
+        return mapping(answer[key])
+    except MISFITS as exc:
+        raise AnswerShapeError(method, str(exc)) from exc
+
+
+def _id(raw: Mapping[str, Any], method: str) -> str:
+    try:
+        return text(raw["id"])
+    except MISFITS as exc:
+        raise AnswerShapeError(method, str(exc)) from exc
