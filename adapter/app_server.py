@@ -23,9 +23,10 @@ from adapter.normalize import Normalizer
 from adapter.peer import Listener, Peer
 from adapter.process import Child, Ears, Launch, open_child
 from adapter.refusals import refined
-from adapter.runtime import Emit, Guard, RuntimeEvent, RuntimeInfo
+from adapter.runtime import Emit, Emitted, Guard, RuntimeEvent, RuntimeInfo
 from adapter.versions import Traits, traits_of
 from transport.background import open_background
+from transport.protocol.events import Notice, NoticeLevel
 
 RUNTIME: Final = "codex"
 Watch = Callable[[str, Json], None]
@@ -133,6 +134,14 @@ class AppServer:
     def withdraw(self, threads: frozenset[str]) -> None:
         """End the open approvals of these threads: their turns were stopped."""
         self._hand_on(self.ledger.withdraw(thread_ids=threads, at=self.now_ms()))
+
+    def notice(self, code: str, message: str, thread_id: str) -> None:
+        """Say a warning about a thread."""
+        data = Notice(
+            level=NoticeLevel.WARNING, code=code, message=message, thread_id=thread_id
+        )
+        at = self.now_ms()
+        self._hand_on([Emitted(at=at, thread_id=thread_id, data=data)])
 
     def _hand_on(self, events: Sequence[RuntimeEvent]) -> None:
         for event in events:

@@ -21,7 +21,7 @@ from adapter.limits import (
     RETRY_S,
     SCAN_EVERY_S,
 )
-from adapter.refusals import not_offered, passes
+from adapter.refusals import NO_GOAL, not_offered, passes
 from adapter.runtime import PendingWork, RuntimeInfo, ThreadPage, ThreadQuery, TurnPage
 from adapter.shapes import MISFITS, mapping, maybe_text, sequence, text
 from transport.protocol.threads import Thread
@@ -84,8 +84,13 @@ class CodexReader:
 
     async def pause_goal(self, thread_id: str) -> None:
         """Pause the active goal, also under a writer of ours: that one obeys."""
-        if await self._goal(thread_id) is not None:
+        if await self._goal(thread_id) is None:
+            return
+        try:
             await self._server.call(commands.pause_goal(thread_id))
+        except CodexRefusedError as exc:
+            if NO_GOAL not in exc.message:  # cleared in between
+                raise
 
     async def _queue(self, thread_id: str) -> tuple[str, ...]:
         if not self._server.traits.lists_queue:

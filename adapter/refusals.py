@@ -8,6 +8,7 @@ from typing import Final
 
 from adapter.errors import CodexRefusedError, ThreadLockedError, ThreadUnknownError
 
+NO_GOAL: Final = "no goal exists"
 LOCKED: Final = "already has an active writer"
 
 UNKNOWN: Final = (

@@ -59,6 +59,7 @@ class CodexWriter:
         self._server = server
         self._released_lately = released_lately
         self._thread_id: str | None = None
+        self._name: str | None = None
         self._acts = 0
         self._loaded = trio.Event()
         self._shell_runs = False
@@ -140,15 +141,16 @@ class CodexWriter:
             )
 
     async def start_thread(self, new: NewThread, *, guard: Guard) -> Loaded:
-        """Make a new thread, and name it where a name was given."""
+        """Make a new thread.
+
+        Its name waits for the first turn: naming it now would store a thread without
+        a turn, which a refused turn would leave behind.
+        """
         with self._acting():
             answer = await self._server.call(commands.start_thread(new), guard=guard)
             raw = _inner(answer, "thread/start", "thread")
-            thread_id = _id(raw, "thread/start")
-            self._note_loaded(thread_id)
-            if new.name is not None:
-                await self._server.call(commands.name_thread(thread_id, new.name))
-                raw = {**raw, "name": new.name}
+            self._note_loaded(_id(raw, "thread/start"))
+            self._name = new.name
             thread, settings = self._adopt(raw, answer, [])
             return Loaded(thread=thread, settings=settings, last_turn=None)
 
@@ -171,6 +173,7 @@ class CodexWriter:
                 )
             if proof.turn_id is None:
                 raise NoAnswerError(command.method)
+            await self._give_name(thread_id)
             return self._turn(proof.turn_id) or Turn(
                 id=proof.turn_id, thread_id=thread_id, status=TurnStatus.IN_PROGRESS
             )
@@ -300,6 +303,15 @@ class CodexWriter:
         known = self._server.normalizer
         tree = known.tree(self._thread_id)
         return next((t for t in tree if known.running_turn(t) == turn_id), None)
+
+    async def _give_name(self, thread_id: str) -> None:
+        name, self._name = self._name, None
+        if name is None:
+            return
+        try:
+            await self._server.call(commands.name_thread(thread_id, name))
+        except AdapterError as exc:  # the turn runs: that is what was asked for
+            self._server.notice("notNamed", f"The thread has no name: {exc}", thread_id)
 
     async def _pause_goal(self) -> None:
         if self._thread_id is None:
