@@ -1,0 +1,89 @@
+"""One command, from `trio.run` to its exit code. Trio shell."""
+
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import trio
+
+from clients.cli.exits import ExitCode, ending
+from clients.cli.screen import Screen, open_screen
+from transport.background import open_background
+from transport.errors import Refusal
+
+Command = Callable[[Screen], Awaitable[int]]
+
+INTERRUPTED = 130  # what shells use for Ctrl-C
+
+
+def run(command: Command, *, as_json: bool = False) -> int:
+    """Run a command; return what the process exits with. Errors become one line."""
+    return guard(lambda screen: trio.run(_interruptible, command, screen), as_json)
+
+
+def run_with_text(
+    command: Callable[[Screen, str], Awaitable[int]],
+    read: Callable[[], str],
+    *,
+    as_json: bool = False,
+) -> int:
+    """Run a command that needs text from stdin or a prompt.
+
+    It is read before Trio runs: Ctrl-C then ends a prompt, and its echo comes back.
+    """
+
+    def act(screen: Screen) -> int:
+        text = read()
+        return trio.run(_interruptible, partial(_with, command, text), screen)
+
+    return guard(act, as_json)
+
+
+async def _with(
+    command: Callable[[Screen, str], Awaitable[int]], text: str, screen: Screen
+) -> int:
+    return await command(screen, text)
+
+
+def guard(act: Callable[[Screen], int], as_json: bool) -> int:
+    """Call `act`; turn what it raises into one line and an exit code."""
+    screen = open_screen(as_json=as_json)
+    try:
+        return act(screen)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output left (`| head`). Python would complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.FAILED
+    except Exception as error:  # noqa: BLE001 - what is not ours is raised again
+        return _ended_by(error, screen)
+
+
+async def _interruptible(command: Command, screen: Screen) -> int:
+    """Ctrl-C cancels, so that the connection is closed with a word."""
+    with trio.CancelScope() as scope:
+        async with open_background(partial(_cancel_on_interrupt, scope)):
+            return await command(screen)
+    return INTERRUPTED
+
+
+async def _cancel_on_interrupt(
+    scope: trio.CancelScope, *, task_status: trio.TaskStatus[None]
+) -> None:
+    with trio.open_signal_receiver(signal.SIGINT) as signals:
+        task_status.started()
+        async for _ in signals:
+            scope.cancel(reason="Ctrl-C")
+
+
+def _ended_by(error: Exception, screen: Screen) -> int:
+    end = ending(error, screen.clock())
+    if end is None:
+        raise error
+    if screen.as_json and isinstance(error, Refusal):
+        screen.json({"error": error.wire()})
+    screen.problem(end.message, end.details)
+    return end.code

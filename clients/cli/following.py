@@ -1,0 +1,98 @@
+"""A turn that we start, from the call to its end. Trio shell.
+
+The subscription comes before the call, so that nothing of the turn is missed. Its first
+events may come before the call's answer tells which turn it is: they wait in memory.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+import trio
+
+from clients.cli.eventjson import event_json
+from clients.cli.screen import Screen
+from clients.cli.transcript import Transcript
+from clients.cli.turn_watch import TurnWatch
+from transport.background import open_background
+from transport.client import Client
+from transport.protocol.methods import THREAD_READ
+from transport.protocol.threads import ThreadReadParams
+from transport.protocol.turns import Turn
+from transport.subscription import ClientEvent, Resumed
+
+Start = Callable[[], Awaitable[tuple[str, Turn]]]
+
+MAX_EARLY: Final = 10_000  # events kept before the answer; more are told by the history
+
+
+@dataclass(slots=True)
+class _Follower:
+    """What is known of the turn. `early`: events before we knew its thread."""
+
+    screen: Screen
+    client: Client
+    shared: bool
+    watch: TurnWatch = field(default_factory=TurnWatch)
+    early: list[ClientEvent] = field(default_factory=list[ClientEvent])
+    transcript: Transcript | None = None
+    thread_id: str = ""
+    over: trio.CancelScope = field(default_factory=trio.CancelScope)
+
+    async def start(self, start: Start, *, task_status: trio.TaskStatus[None]) -> None:
+        task_status.started()
+        self.thread_id, turn = await start()
+        self.watch.expect(turn.id)
+        self.transcript = Transcript(
+            root=self.thread_id, shared=self.shared, announced=turn.id
+        )
+        for event in self.early:
+            self.show(event)
+        self.early.clear()
+        self.stop_if_over()
+
+    async def follow(self, events: AsyncIterator[ClientEvent]) -> None:
+        async for event in events:
+            self.watch.feed(event)
+            if self.transcript is None:
+                if len(self.early) < MAX_EARLY:
+                    self.early.append(event)
+                continue
+            self.show(event)
+            if isinstance(event, Resumed) and event.verdict == "gap":
+                await self.reread()
+            self.stop_if_over()
+
+    async def reread(self) -> None:
+        params = ThreadReadParams(thread_id=self.thread_id, turns=5)
+        self.watch.reread((await self.client.call(THREAD_READ, params)).turns)
+
+    def show(self, event: ClientEvent) -> None:
+        if self.screen.as_json:
+            self.screen.json(event_json(event))
+        elif self.transcript is not None:
+            self.screen.pieces(self.transcript.feed(event, self.screen.clock()))
+
+    def stop_if_over(self) -> None:
+        if self.watch.ended is not None:
+            self.over.cancel(reason="the turn has ended")
+
+
+async def follow_turn(
+    screen: Screen, client: Client, selection: str | None, start: Start
+) -> Turn:
+    """Start a turn by `start` and show it until it ends; return it at its end.
+
+    `selection`: the thread that is meant; None where it comes into being by the call.
+    Raises what `start` raises.
+    """
+    follower = _Follower(screen, client, shared=selection is None)
+    threads = "all" if selection is None else [selection]
+    async with client.subscribe(threads) as events:
+        with follower.over:
+            async with open_background(partial(follower.start, start)):
+                await follower.follow(events)
+    ended = follower.watch.ended
+    assert ended is not None  # the stream has no other end than an error
+    return ended

@@ -1,0 +1,100 @@
+"""Approvals as lines: whole, since a yes is about all of it. Sans-IO. PROTOCOL.md 5."""
+
+from typing import Final
+
+from clients.cli.clock import Clock
+from clients.cli.lines.items import INDENT, file_lines
+from clients.cli.plain import one_line, visible
+from clients.cli.style import Line, Span, Style, bold, dim, line
+from transport.protocol.approvals import Approval, ApprovalState, ChoiceEffect
+
+_FIELD: Final = 9  # cells; the longest field name has seven letters
+
+_ENDS: Final = {
+    ApprovalState.EXPIRED: "nobody answered in time: declined",
+    ApprovalState.WITHDRAWN: "withdrawn: the turn ended before an answer took effect",
+    ApprovalState.ANSWERING: "answered; Codex has not confirmed it yet",
+}
+
+_ANSWERS: Final = {
+    ChoiceEffect.ALLOW: "approved",
+    ChoiceEffect.ALLOW_FOR_SESSION: "approved, and remembered until the thread is unloaded",
+    ChoiceEffect.DENY: "declined",
+    ChoiceEffect.CANCEL: "declined, and the turn was stopped",
+}
+
+
+def approval_lines(approval: Approval, clock: Clock) -> list[Line]:
+    """Return the whole question: what, where, what else a yes allows, until when."""
+    detail = approval.detail
+    until = f"{clock.time(approval.expires_at)}, in {clock.left(approval.expires_at)}"
+    rows = [
+        line(
+            Span("approval ", "warn"), bold(approval.id), f"  {visible(approval.title)}"
+        ),
+        _field("thread", approval.thread_id),
+    ]
+    if detail.command is not None:
+        rows += _fields("command", visible(detail.command))
+    if detail.cwd is not None:
+        rows += _fields("folder", visible(detail.cwd))
+    if detail.reason:
+        rows += _fields("reason", visible(detail.reason))
+    for change in detail.changes or ():
+        rows += file_lines(change, full=True)
+    for allowed in detail.allows:
+        rows += _fields("allows", visible(allowed))
+    rows.append(_field("until", f"{until}; without an answer it is declined"))
+    return rows
+
+
+def how_to_answer(approval: Approval) -> list[Line]:
+    """Return the commands that answer it, as far as its choices offer them."""
+    effects = {choice.effect for choice in approval.choices}
+    rows = [_command("no", f"threadgate deny {approval.id}")]
+    if ChoiceEffect.ALLOW in effects:
+        rows.insert(0, _command("yes", f"threadgate approve {approval.id}"))
+    return rows
+
+
+def approval_title(approval: Approval, clock: Clock) -> str:
+    """Return an approval on one line, for lists."""
+    left = clock.left(approval.expires_at)
+    what = approval.detail.command or approval.title
+    return f"{approval.id}  {one_line(visible(what), 60)}  ({left} left)"
+
+
+def resolved_text(approval: Approval) -> str:
+    """Return how an approval ended, and by whom."""
+    if (end := _ENDS.get(approval.state)) is not None:
+        return end
+    chosen = [c.effect for c in approval.choices if c.id == approval.choice]
+    what = (
+        _ANSWERS.get(chosen[0], str(approval.state)) if chosen else str(approval.state)
+    )
+    return f"{what} by {approval.decided_by}" if approval.decided_by else what
+
+
+def resolved_line(approval: Approval) -> Line:
+    """Return the end of an approval under its question."""
+    allowed = {ChoiceEffect.ALLOW, ChoiceEffect.ALLOW_FOR_SESSION}
+    yes = any(c.id == approval.choice and c.effect in allowed for c in approval.choices)
+    style: Style = (
+        "good" if yes and approval.state is ApprovalState.ANSWERED else "warn"
+    )
+    return line(INDENT, dim(f"{approval.id} "), Span(resolved_text(approval), style))
+
+
+def _field(name: str, text: str) -> Line:
+    return line("  ", dim(f"{name:<{_FIELD}}"), text)
+
+
+def _fields(name: str, text: str) -> list[Line]:
+    head, *rest = text.split("\n")
+    bar = dim("| ") if rest else ""
+    first = line("  ", dim(f"{name:<{_FIELD}}"), bar, bold(head))
+    return [first, *(line("  " + " " * _FIELD, dim("| "), bold(row)) for row in rest)]
+
+
+def _command(answer: str, command: str) -> Line:
+    return line("  ", dim(f"{answer:<{_FIELD}}"), Span(command, "name"))

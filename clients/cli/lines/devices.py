@@ -1,0 +1,102 @@
+"""Paired devices and pairing as lines. Sans-IO. PROTOCOL.md section 1."""
+
+from collections.abc import Sequence
+
+from clients.cli.clock import Clock
+from clients.cli.columns import table
+from clients.cli.plain import one_line, visible
+from clients.cli.style import Line, Span, bold, dim, line
+from transport.protocol.admin import DeviceRow, PairCandidate
+from transport.protocol.gateway import DeviceInfo
+
+NAME_LIMIT = 40  # characters of a name that a stranger chose
+
+
+def device_table(
+    devices: Sequence[DeviceRow], clock: Clock, *, width: int | None
+) -> list[Line]:
+    """Return a table of devices, revoked ones too."""
+    if not devices:
+        return [line("No devices. Pair one with `threadgate pair`.")]
+    head = ("DEVICE", "NAME", "SCOPES", "SEEN", "STATE", "MAY GO")
+    return table(head, [_device_row(d, clock) for d in devices], width=width)
+
+
+def _device_row(device: DeviceRow, clock: Clock) -> list[Span]:
+    seen = clock.ago(device.last_seen_at) if device.last_seen_at else "never"
+    return [
+        Span(device.id, "name"),
+        Span(one_line(device.name, NAME_LIMIT)),
+        Span(",".join(device.scopes)),
+        Span("now" if device.sessions else seen),
+        _state(device),
+        Span(ceiling_text(device)),
+    ]
+
+
+def _state(device: DeviceRow) -> Span:
+    if device.revoked:
+        return Span("revoked", "bad")
+    if device.sessions:
+        return Span("connected", "good")
+    return Span("paired" if device.paired_by_check else "paired, unchecked")
+
+
+def ceiling_text(device: DeviceRow) -> str:
+    """Return how far a device may go: sandbox, approval policies, folders."""
+    ceiling = device.ceiling
+    policies = "/".join(ceiling.approval_policy)
+    roots = " ".join(visible(root) for root in ceiling.roots) or "no folder"
+    return f"{ceiling.sandbox}, {policies}, {roots}"
+
+
+def device_choice(device: DeviceRow) -> Line:
+    """Return a device as one of several that a person may have meant."""
+    return line("  ", Span(device.id, "name"), f"  {one_line(device.name, NAME_LIMIT)}")
+
+
+def check_text(check: str) -> str:
+    """Return a check number in two groups, as both sides show it."""
+    return f"{check[:3]} {check[3:]}"
+
+
+def candidate_lines(candidate: PairCandidate) -> list[Line]:
+    """Return who asks to be paired, and what to compare."""
+    rows = [
+        line(
+            bold(f"A device asks to be paired: {one_line(candidate.name, NAME_LIMIT)}")
+        ),
+        _field("fingerprint", candidate.fingerprint),
+        _field("from", candidate.source),
+        _field("would get", ", ".join(candidate.scopes)),
+        line("  ", dim(f"{'check':<13}"), Span(check_text(candidate.check), "warn")),
+        line("Does the device show the same check number?"),
+    ]
+    if candidate.known_revoked:
+        rows.insert(1, line(Span("  This device's key was revoked before.", "bad")))
+    return rows
+
+
+def paired_line(device: DeviceRow) -> Line:
+    """Return that a device is paired, at the workstation."""
+    name = one_line(device.name, NAME_LIMIT)
+    text = f"Paired: {name} ({device.id}) with {', '.join(device.scopes)}."
+    return line(Span(text, "good"))
+
+
+def connected_lines(host: str, device: DeviceInfo) -> list[Line]:
+    """Return that pairing worked, at the device."""
+    rows = [line(Span(f"Paired with {one_line(host, NAME_LIMIT)}.", "good"))]
+    rows.append(
+        _field("this device", f"{one_line(device.name, NAME_LIMIT)} ({device.id})")
+    )
+    rows.append(_field("may", ", ".join(device.scopes)))
+    if device.ceiling is not None:
+        roots = " ".join(visible(root) for root in device.ceiling.roots)
+        rows.append(_field("in", roots or "no folder yet"))
+    rows.append(line("Try: threadgate status"))
+    return rows
+
+
+def _field(name: str, text: str) -> Line:
+    return line("  ", dim(f"{name:<13}"), one_line(text))

@@ -1,0 +1,55 @@
+"""Arguments and options that several commands share. Shell."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Host = Annotated[
+    str | None,
+    typer.Option(
+        "--host",
+        metavar="NAME",
+        help="Which paired host; `local` is the Agent of this machine.",
+    ),
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="JSON on stdout: one value, streams as lines.")
+]
+ThreadArg = Annotated[
+    str, typer.Argument(metavar="THREAD", help="The beginning of a thread's id.")
+]
+ApprovalArg = Annotated[
+    str, typer.Argument(metavar="ID", help="The beginning of an approval's id.")
+]
+Text = Annotated[
+    str, typer.Argument(metavar="TEXT", help="The message; `-` reads it from stdin.")
+]
+Follow = Annotated[
+    bool,
+    typer.Option("--follow/--no-follow", help="Show the turn until it ends."),
+]
+Wait = Annotated[
+    float,
+    typer.Option(
+        "--wait",
+        metavar="SECONDS",
+        min=0,
+        max=90,
+        help="How long to wait for a closed gate or a thread that others hold.",
+    ),
+]
+Key = Annotated[
+    str | None,
+    typer.Option(
+        "--key",
+        metavar="KEY",
+        help="Ask again about an earlier request; it is not done twice.",
+    ),
+]
+Only = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--only", metavar="DIR", help="Only threads in this folder; may be repeated."
+    ),
+]

@@ -1,0 +1,178 @@
+"""`send`, `new`, `interrupt`: the acts on a thread. Trio shell. PROTOCOL.md section 4."""
+
+import secrets
+from functools import partial
+from pathlib import Path
+
+import trio
+
+from clients.cli.doors import LinkTeller, open_door
+from clients.cli.exits import ExitCode, FailedError, UsageProblemError
+from clients.cli.find import find_thread
+from clients.cli.following import Start, follow_turn
+from clients.cli.hosts import LOCAL
+from clients.cli.lines.threads import turn_end
+from clients.cli.screen import Screen
+from clients.cli.style import Span, dim
+from transport.client import Client
+from transport.protocol.methods import (
+    THREAD_READ,
+    THREAD_START,
+    TURN_INTERRUPT,
+    TURN_START,
+)
+from transport.protocol.threads import ThreadReadParams, ThreadStartParams
+from transport.protocol.turns import (
+    TextInput,
+    Turn,
+    TurnInterruptParams,
+    TurnStartParams,
+    TurnStatus,
+)
+
+
+def request_key() -> str:
+    """Return a fresh key: the Agent does one thing for it, however often it is sent."""
+    return f"cli-{secrets.token_hex(16)}"
+
+
+async def send(
+    screen: Screen,
+    text: str,
+    *,
+    host: str | None,
+    thread: str,
+    follow: bool,
+    wait_ms: int,
+    after: str | None,
+    allow_pending: bool,
+    key: str | None,
+) -> ExitCode:
+    """Continue a thread, and follow the turn to its end."""
+    async with open_door(host, on_link=LinkTeller(screen).tell) as client:
+        thread_id = await find_thread(client, thread)
+        last = after if after is not None else await _last_turn(client, thread_id)
+        params = TurnStartParams(
+            thread_id=thread_id,
+            input=[TextInput(type="text", text=text)],
+            expected_last_turn_id=last,
+            allow_pending=allow_pending,
+            request_key=key or request_key(),
+            wait_ms=wait_ms,
+        )
+        start = partial(_send, screen, client, params)
+        return await _carry_out(screen, client, thread_id, start, follow=follow)
+
+
+async def new(
+    screen: Screen,
+    text: str,
+    *,
+    host: str | None,
+    cwd: str,
+    follow: bool,
+    wait_ms: int,
+    key: str | None,
+) -> ExitCode:
+    """Start a thread with its first message, and follow the turn to its end."""
+    async with open_door(host, on_link=LinkTeller(screen).tell) as client:
+        params = ThreadStartParams(
+            cwd=_folder(client, cwd),
+            input=[TextInput(type="text", text=text)],
+            request_key=key or request_key(),
+            wait_ms=wait_ms,
+        )
+        start = partial(_new, screen, client, params)
+        return await _carry_out(screen, client, None, start, follow=follow)
+
+
+def _folder(client: Client, cwd: str) -> str:
+    """A folder of the workstation: from elsewhere only a whole path means anything."""
+    if cwd.startswith("/"):
+        return cwd
+    if client.opened.device.id == LOCAL:
+        return str(Path(cwd).resolve())
+    raise UsageProblemError("--cwd is a folder of the workstation: give its whole path")
+
+
+async def interrupt(
+    screen: Screen, *, host: str | None, thread: str, turn: str | None
+) -> ExitCode:
+    """Stop the turn that runs; it is named, so that no other one is stopped."""
+    async with open_door(host) as client:
+        thread_id = await find_thread(client, thread)
+        params = TurnInterruptParams(
+            thread_id=thread_id,
+            turn_id=turn or await _running_turn(client, thread_id),
+            request_key=request_key(),
+        )
+        result = await client.call(TURN_INTERRUPT, params)
+    if screen.as_json:
+        screen.json(result.wire())
+    screen.say(dim(f"── turn {result.turn.id} "), turn_end(result.turn))
+    return ExitCode.OK
+
+
+async def _carry_out(
+    screen: Screen,
+    client: Client,
+    thread_id: str | None,
+    start: Start,
+    *,
+    follow: bool,
+) -> ExitCode:
+    if not follow:
+        await start()
+        return ExitCode.OK
+    try:
+        turn = await follow_turn(screen, client, thread_id, start)
+    except trio.Cancelled:
+        screen.note("A turn that was started goes on; `threadgate interrupt` stops it.")
+        raise
+    return ExitCode.OK if turn.status is TurnStatus.COMPLETED else ExitCode.FAILED
+
+
+async def _send(
+    screen: Screen, client: Client, params: TurnStartParams
+) -> tuple[str, Turn]:
+    result = await client.call(TURN_START, params)
+    if screen.as_json:
+        screen.json({"event": "answer", "result": result.wire()})
+    screen.say(
+        dim("sent to "), Span(params.thread_id, "name"), dim(_as_turn(result.turn))
+    )
+    return params.thread_id, result.turn
+
+
+async def _new(
+    screen: Screen, client: Client, params: ThreadStartParams
+) -> tuple[str, Turn]:
+    result = await client.call(THREAD_START, params)
+    if screen.as_json:
+        screen.json({"event": "answer", "result": result.wire()})
+    screen.say(
+        dim("new thread "), Span(result.thread.id, "name"), dim(_as_turn(result.turn))
+    )
+    return result.thread.id, result.turn
+
+
+def _as_turn(turn: Turn) -> str:
+    return f" as turn {turn.id}"
+
+
+async def _newest_turn(client: Client, thread_id: str) -> Turn | None:
+    params = ThreadReadParams(thread_id=thread_id, turns=1)
+    turns = (await client.call(THREAD_READ, params)).turns
+    return turns[0] if turns else None
+
+
+async def _last_turn(client: Client, thread_id: str) -> str | None:
+    newest = await _newest_turn(client, thread_id)
+    return newest.id if newest is not None else None
+
+
+async def _running_turn(client: Client, thread_id: str) -> str:
+    newest = await _newest_turn(client, thread_id)
+    if newest is None or newest.status is not TurnStatus.IN_PROGRESS:
+        raise FailedError("no turn runs in this thread: there is nothing to stop")
+    return newest.id

@@ -1,0 +1,252 @@
+"""What happens in threads, told as it happens. Sans-IO. PROTOCOL.md section 6.
+
+Events go in, pieces of a growing text come out. Text of the model streams; all else is
+told in whole lines. Nothing is ever taken back: where a completed item says more or
+other than its deltas did, the difference (or the whole) is printed after them.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from clients.cli.clock import Clock
+from clients.cli.lines.approvals import approval_lines, how_to_answer, resolved_line
+from clients.cli.lines.gate import gate_span, runtime_text
+from clients.cli.lines.items import (
+    INDENT,
+    command_line,
+    command_result,
+    item_lines,
+    label,
+    labelled,
+    unfinished,
+)
+from clients.cli.lines.threads import thread_name, turn_end
+from clients.cli.plain import PlainStream, one_line
+from clients.cli.style import Line, Span, bold, dim, line
+from transport.protocol.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    DeltaChannel,
+    EventData,
+    GateChanged,
+    ItemCompleted,
+    ItemStarted,
+    Notice,
+    Open,
+    RuntimeChanged,
+    ThreadChanged,
+    ThreadStarted,
+    TurnCompleted,
+    TurnPlan,
+    TurnStarted,
+)
+from transport.protocol.items import AgentMessage, Command, Item
+from transport.subscription import ClientEvent, DeltaSeen, EventSeen, Resumed
+
+_PLAN_MARKS: Final = {"completed": "x", "inProgress": ">"}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Text to print; `ends`: a line feed comes after it."""
+
+    spans: Line
+    ends: bool = True
+
+
+@dataclass(slots=True)
+class _Told:
+    """What has been told of an item in progress."""
+
+    item: Item
+    text: str = ""
+    plain: PlainStream = field(default_factory=PlainStream)
+
+
+class Transcript:
+    """One growing text. `names`: titles of threads; without it, one thread is told.
+
+    `root`: tell only this thread and its sub-agents, whatever else comes. `shared`:
+    other threads do come, so that an item in progress need not be ours. `announced`: the
+    turn whose start was told already.
+    """
+
+    def __init__(
+        self,
+        *,
+        root: str | None = None,
+        names: dict[str, str] | None = None,
+        shared: bool = False,
+        announced: str | None = None,
+    ) -> None:
+        self._announced = announced
+        self._root = root
+        self._names = names
+        self._shared = shared
+        self._turns: set[str] = set()  # of the root, as far as seen
+        self._told: dict[int, _Told] = {}
+        self._streaming: int | None = None  # whose text the last line is
+        self._last: int | None = None  # the command whose start is the last line
+        self._thread: str | None = None  # under whose heading we are
+
+    def feed(self, event: ClientEvent, clock: Clock) -> list[Piece]:
+        """Return what to print for one event."""
+        return list(self._feed(event, clock))
+
+    def finish(self) -> list[Piece]:
+        """Return what ends the line that is being written, if there is one."""
+        return list(self._break())
+
+    def _feed(self, event: ClientEvent, clock: Clock) -> Iterator[Piece]:
+        match event:
+            case DeltaSeen():
+                yield from self._delta(event)
+            case EventSeen():
+                if self._root in {None, event.thread_id, event.root_thread_id}:
+                    yield from self._event(event, clock)
+            case Resumed():
+                yield from self._resumed(event)
+
+    def _event(self, event: EventSeen, clock: Clock) -> Iterator[Piece]:
+        match event.data:
+            case ItemStarted(ref=ref, item=item):
+                self._turns.add(item.turn_id)
+                if ref not in self._told:
+                    self._told[ref] = _Told(item)
+                    yield from self._started(event.thread_id, ref, item)
+            case ItemCompleted(ref=ref, item=item):
+                yield from self._completed(event.thread_id, ref, item)
+            case data:
+                if rows := self._rows(data, clock):
+                    yield from self._lines(event.thread_id, rows)
+
+    def _started(self, thread_id: str | None, ref: int, item: Item) -> Iterator[Piece]:
+        if isinstance(item, Command):
+            yield from self._lines(thread_id, [command_line(item)])
+            self._last = ref
+
+    def _completed(
+        self, thread_id: str | None, ref: int, item: Item
+    ) -> Iterator[Piece]:
+        told = self._told.pop(ref, None)
+        if isinstance(item, AgentMessage) and told is not None and told.text:
+            yield from self._rest(ref, told, item)
+        elif isinstance(item, Command) and self._last == ref:
+            yield from self._lines(thread_id, command_result(item))
+        else:
+            yield from self._lines(thread_id, item_lines(item))
+
+    def _rest(self, ref: int, told: _Told, item: AgentMessage) -> Iterator[Piece]:
+        cut = item.truncated is not None and "text" in item.truncated
+        if item.text.startswith(told.text):
+            yield from self._stream(ref, told, item.text[len(told.text) :])
+        held = told.plain.finish()
+        if held and self._streaming == ref:
+            yield Piece(line(held), ends=False)
+        yield from self._break()
+        if not item.text.startswith(told.text) and not cut:
+            yield from map(
+                Piece, labelled(label("codex"), "(the whole message:)", "dim")
+            )
+            yield from map(Piece, item_lines(item)[:])
+        else:
+            yield from map(Piece, unfinished(item))
+
+    def _delta(self, event: DeltaSeen) -> Iterator[Piece]:
+        told = self._told.get(event.ref)
+        if told is None or not isinstance(told.item, AgentMessage):
+            return
+        if event.channel is DeltaChannel.TEXT:
+            yield from self._stream(event.ref, told, event.text)
+
+    def _stream(self, ref: int, told: _Told, text: str) -> Iterator[Piece]:
+        if not text:
+            return
+        if self._streaming != ref:
+            self._last = None
+            yield from self._break()
+            yield Piece((label("codex"),), ends=False)
+            self._streaming = ref
+        told.text += text
+        first, *rest = told.plain.feed(text).split("\n")
+        yield Piece(line(first), ends=False)
+        for row in rest:
+            yield Piece(())
+            yield Piece(line(INDENT, row), ends=False)
+
+    def _break(self) -> Iterator[Piece]:
+        if self._streaming is not None:
+            self._streaming = None
+            yield Piece(())
+
+    def _lines(self, thread_id: str | None, rows: Iterable[Line]) -> Iterator[Piece]:
+        self._last = None
+        yield from self._break()
+        yield from self._heading(thread_id)
+        yield from map(Piece, rows)
+
+    def _heading(self, thread_id: str | None) -> Iterator[Piece]:
+        if self._names is None or thread_id is None or thread_id == self._thread:
+            return
+        self._thread = thread_id
+        name = one_line(self._names.get(thread_id, ""), 60)
+        yield Piece(line(dim("── "), Span(thread_id, "name"), f"  {name}"))
+
+    def _resumed(self, event: Resumed) -> Iterator[Piece]:
+        if event.verdict == "gap":
+            text = "some events were missed here: `threadgate read` shows the thread"
+            yield from self._lines(None, labelled(label("note", "warn"), text, "warn"))
+        if event.verdict != "ok":
+            still_open = {one.ref for one in event.open}
+            self._told = {r: t for r, t in self._told.items() if r in still_open}
+        for one in event.open:
+            if self._is_ours(one):
+                yield from self._caught_up(one)
+
+    def _is_ours(self, one: Open) -> bool:
+        known = one.ref in self._told or one.item.turn_id in self._turns
+        return known or not self._shared
+
+    def _caught_up(self, one: Open) -> Iterator[Piece]:
+        if one.ref not in self._told:
+            yield from self._started(None, one.ref, one.item)
+        told = self._told.setdefault(one.ref, _Told(one.item))
+        if isinstance(one.item, AgentMessage) and one.item.text.startswith(told.text):
+            yield from self._stream(one.ref, told, one.item.text[len(told.text) :])
+
+    def _rows(self, data: EventData, clock: Clock) -> list[Line]:
+        match data:
+            case ApprovalRequested(approval=approval):
+                return [*approval_lines(approval, clock), *how_to_answer(approval)]
+            case ApprovalResolved(approval=approval):
+                return [resolved_line(approval)]
+            case TurnStarted(turn=turn) if turn.id == self._announced:
+                return []
+            case TurnStarted(turn=turn):
+                return [line(dim(f"── turn {turn.id} started"))]
+            case TurnCompleted(turn=turn):
+                return [line(dim("── turn "), turn_end(turn))]
+            case TurnPlan():
+                return _plan_lines(data)
+            case GateChanged(gate=gate):
+                return [line(label("gate"), gate_span(gate, clock))]
+            case RuntimeChanged(runtime=runtime):
+                return labelled(label("note"), runtime_text(runtime, clock))
+            case Notice(message=message):
+                return labelled(label("note", "warn"), one_line(message))
+            case ThreadStarted(thread=thread) | ThreadChanged(thread=thread):
+                if self._names is not None:
+                    self._names[thread.id] = thread_name(thread)
+                return []
+            case _:
+                return []
+
+
+def _plan_lines(plan: TurnPlan) -> list[Line]:
+    steps = [
+        line(INDENT, f"[{_PLAN_MARKS.get(step.status, ' ')}] {one_line(step.text)}")
+        for step in plan.steps
+    ]
+    why = one_line(plan.explanation or "")
+    return [line(label("plan"), bold(why)), *steps]

@@ -1,0 +1,106 @@
+"""How commands end: exit codes for scripts, one line for people."""
+
+import pytest
+
+from clients.cli.exits import Ending, ExitCode, UsageProblemError, ending
+from tests.support import cli_samples as samples
+from tests.support.cli_samples import CLOCK, SHOP
+from transport.errors import (
+    CloseCode,
+    CodexUnavailable,
+    Conflict,
+    Forbidden,
+    HandshakeError,
+    KeyFileError,
+    NotFound,
+    OutcomeUnknown,
+    Overloaded,
+    PairingTextError,
+    PeerClosedError,
+    RemoteProtocolError,
+    ThreadOwnedElsewhere,
+    TruncatedError,
+    UnreachableError,
+)
+
+
+def ended(error: Exception) -> Ending:
+    found = ending(error, CLOCK, "ann-desk")
+    assert found is not None
+    assert "\n" not in found.message
+    return found
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UsageProblemError("no"), ExitCode.USAGE),
+        (PairingTextError("mistyped"), ExitCode.USAGE),
+        (KeyFileError("open to others"), ExitCode.FAILED),
+        (NotFound("no such thread"), ExitCode.FAILED),
+        (Forbidden("no"), ExitCode.FAILED),
+        (Conflict("a newer turn"), ExitCode.FAILED),
+        (OutcomeUnknown("?"), ExitCode.FAILED),
+        (Overloaded("full"), ExitCode.RETRYABLE),
+        (CodexUnavailable("closed"), ExitCode.RETRYABLE),
+        (CodexUnavailable("locked", retryable=False), ExitCode.FAILED),
+        (ThreadOwnedElsewhere("held"), ExitCode.RETRYABLE),
+        (UnreachableError("refused"), ExitCode.UNREACHABLE),
+        (HandshakeError("silence"), ExitCode.UNREACHABLE),
+        (TruncatedError("cut"), ExitCode.UNREACHABLE),
+        (PeerClosedError(CloseCode.GOING_AWAY, 1), ExitCode.UNREACHABLE),
+        (PeerClosedError(CloseCode.REVOKED, 3), ExitCode.FAILED),
+        (RemoteProtocolError("garbage"), ExitCode.FAILED),
+    ],
+)
+def test_every_end_has_the_exit_code_that_scripts_rely_on(
+    error: Exception, code: ExitCode
+) -> None:
+    assert ended(error).code is code
+
+
+def test_a_fault_of_ours_is_not_dressed_up() -> None:
+    assert ending(ZeroDivisionError("bug"), CLOCK) is None
+
+
+def test_a_closed_gate_names_the_writer_and_when_to_try_again() -> None:
+    refusal = CodexUnavailable(
+        "read-only", data={"gate": samples.closed_gate().wire()}, retry_after_ms=5_000
+    )
+    assert ended(refusal).message == (
+        "refused, nothing was sent: Codex desktop (pid 812, since 11:42) is the writer; "
+        "reading goes on; try again in 5 s or when it is closed"
+    )
+
+
+def test_a_thread_that_others_hold_names_them() -> None:
+    refusal = ThreadOwnedElsewhere("held", data={"writer": samples.desktop().wire()})
+    assert ended(refusal).message == (
+        "refused, nothing was sent: Codex desktop (pid 812, since 11:42) holds this "
+        "thread; try again later"
+    )
+
+
+def test_an_unknown_outcome_tells_the_key_and_where_to_look() -> None:
+    data = {"requestKey": "cli-0123456789abcdef", "threadId": SHOP}
+    message = ended(OutcomeUnknown("?", data=data)).message
+    assert "cli-0123456789abcdef" in message
+    assert f"threadgate read {SHOP}" in message
+    assert "will not be sent again by itself" in message
+
+
+def test_a_missing_scope_says_who_can_give_it() -> None:
+    message = ended(Forbidden("may not write", data={"scope": "write"})).message
+    assert "missing scope: write" in message
+    assert "threadgate devices grant" in message
+
+
+def test_a_hostile_message_stays_one_plain_line() -> None:
+    message = ended(NotFound("no\x1b[2J\nsuch\u202e thread " + "x" * 2_000)).message
+    assert message.startswith("no such thread x")
+    assert len(message) == 600
+
+
+def test_data_of_a_wrong_shape_is_not_believed() -> None:
+    refusal = CodexUnavailable("the gate is closed", data={"gate": {"state": 7}})
+    assert ended(refusal).message == "the gate is closed; try again later"

@@ -1,0 +1,140 @@
+"""What the command line shows of each thing, beside the files in golden/."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from clients.cli.lines.approvals import approval_lines, how_to_answer, resolved_text
+from clients.cli.lines.devices import candidate_lines, device_table
+from clients.cli.lines.gate import status_lines
+from clients.cli.lines.items import item_lines
+from clients.cli.lines.threads import thread_lines, thread_table
+from clients.cli.style import Line, paint
+from tests.support import cli_samples as samples
+from tests.support.cli_samples import BLOG, CLOCK
+from tests.support.golden import check_golden
+from transport.protocol.approvals import ApprovalState
+from transport.protocol.items import ItemStatus
+from transport.protocol.threads import ThreadStatus
+from transport.protocol.turns import TurnError, TurnStatus
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def text(rows: list[Line]) -> str:
+    return "".join(paint(row, colour=False) + "\n" for row in rows)
+
+
+def threads() -> list[Line]:
+    running = samples.thread(
+        BLOG, title="Écrire 記事 about trains", cwd="/home/ann/blog"
+    )
+    running = running.model_copy(update={"status": ThreadStatus.RUNNING})
+    held = samples.thread(writer=samples.desktop())
+    return thread_table([running, held], CLOCK, width=78)
+
+
+def thread(*, full: bool) -> list[Line]:
+    failed = samples.turn(
+        "turn-2",
+        status=TurnStatus.FAILED,
+        error=TurnError(code="usageLimit", message="You have hit your usage limit."),
+    )
+    turns = [failed, samples.turn(full=True)]
+    return thread_lines(samples.thread(), turns, CLOCK, full=full, more=True)
+
+
+def approvals() -> list[Line]:
+    found: list[Line] = []
+    for one in (samples.command_approval(), samples.change_approval()):
+        found += [*approval_lines(one, CLOCK), *how_to_answer(one)]
+    return found
+
+
+SHOWN: dict[str, Callable[[], list[Line]]] = {
+    "status_open": lambda: status_lines(
+        samples.status(samples.open_gate()), [samples.command_approval()], CLOCK
+    ),
+    "status_desktop": lambda: status_lines(
+        samples.status(samples.closed_gate()), [], CLOCK
+    ),
+    "threads": threads,
+    "read": lambda: thread(full=False),
+    "read_full": lambda: thread(full=True),
+    "approvals": approvals,
+    "devices": lambda: device_table([samples.device()], CLOCK, width=None),
+    "candidate": lambda: candidate_lines(samples.candidate()),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_person_sees_what_the_golden_file_says(name: str) -> None:
+    check_golden(GOLDEN / f"{name}.txt", text(SHOWN[name]()))
+
+
+def test_a_hostile_command_in_an_approval_hides_nothing() -> None:
+    hostile = "echo hello\n\x1b[1A\x1b[2Kecho bye # \u202egnp.\u00a0exe"
+    shown = text(approval_lines(samples.command_approval(command_text=hostile), CLOCK))
+    assert "| echo hello" in shown
+    assert "| \\x1b[1A\\x1b[2Kecho bye # \\u202egnp.\\xa0exe" in shown
+
+
+def test_a_long_output_is_cut_in_the_middle_and_says_by_how_much() -> None:
+    output = "\n".join(f"row {n}" for n in range(100))
+    item = samples.command(output=output)
+    shown, whole = text(item_lines(item)), text(item_lines(item, full=True))
+    assert "| row 3\n" in shown
+    assert "… 88 lines more" in shown
+    assert "| row 92\n" in shown
+    assert "row 50" not in shown
+    assert "row 50" in whole
+
+
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [
+        (ItemStatus.DECLINED, "declined: it did not run"),
+        (ItemStatus.IN_PROGRESS, "still running"),
+        (ItemStatus.INTERRUPTED, "exit 0, interrupted, 1.2 s"),
+    ],
+)
+def test_a_command_that_did_not_end_well_says_so(status: ItemStatus, says: str) -> None:
+    assert says in text(item_lines(samples.command(status)))
+
+
+@pytest.mark.parametrize(
+    ("state", "choice", "says"),
+    [
+        (ApprovalState.ANSWERED, "accept", "approved by phone"),
+        (ApprovalState.ANSWERED, "decline", "declined by phone"),
+        (
+            ApprovalState.ANSWERED,
+            "cancel",
+            "declined, and the turn was stopped by phone",
+        ),
+        (ApprovalState.EXPIRED, None, "nobody answered in time: declined"),
+        (
+            ApprovalState.WITHDRAWN,
+            "accept",
+            "withdrawn: the turn ended before an answer took effect",
+        ),
+        (
+            ApprovalState.ANSWERING,
+            "accept",
+            "answered; Codex has not confirmed it yet",
+        ),
+    ],
+)
+def test_the_end_of_an_approval_says_what_took_effect(
+    state: ApprovalState, choice: str | None, says: str
+) -> None:
+    ended = samples.command_approval(state=state, choice=choice, decided_by="phone")
+    assert resolved_text(ended) == says
+
+
+def test_no_way_to_say_yes_is_offered_where_there_is_none() -> None:
+    cut = samples.command_approval()
+    cut = cut.model_copy(update={"choices": samples.choices()[1:]})
+    assert "approve" not in text(how_to_answer(cut))
+    assert "threadgate deny" in text(how_to_answer(cut))
