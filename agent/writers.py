@@ -174,6 +174,14 @@ class WriterWatch:
                 del self._candidates[pid]
         return self._judged()
 
+    def settling_s(self) -> float:
+        """Return for how long a desktop that starts right now should go first."""
+        newest = max(
+            (one.since for one in self.look().foreign if one.is_desktop), default=0
+        )
+        age = proctable.uptime_s() - (newest - self._boot_ms) / 1_000
+        return max(0.0, YOUNG_S - age) if newest else 0.0
+
     def holders(self, thread_ids: Collection[str]) -> dict[str, Writer]:
         """Return which of these threads a process that is not ours has locked."""
         owners = proctable.lock_owners()

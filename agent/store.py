@@ -1,0 +1,220 @@
+"""The ledger's rows on disk: SQLite, WAL, every write synced. Blocking; no Trio.
+
+PROTOCOL.md section 4 (Request keys). A row says that an act was handed to Codex, and what
+came of it. It is there before the act's first byte is.
+"""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final, Self
+
+from agent.errors import StoreFullError, StoreUnavailableError
+from agent.limits import DONE_MS, ROWS, UNKNOWN_MS
+
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS keys (
+    device TEXT NOT NULL,
+    key TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    method TEXT NOT NULL,
+    state TEXT NOT NULL,
+    thread TEXT,
+    last_turn TEXT,
+    turn TEXT,
+    outcome TEXT,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (device, key)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS keys_by_thread ON keys (thread, turn);
+CREATE INDEX IF NOT EXISTS keys_by_age ON keys (state, at);
+"""
+_VERSION: Final = 1
+_COLUMNS: Final = (
+    "device, key, digest, method, state, thread, last_turn, turn, outcome, at"
+_MARKS: Final = ", ".join("?" * 10)
+)
+
+
+class RowState(StrEnum):
+    """`handed` → `done` or `unknown`; no row: nothing was done."""
+
+    HANDED = "handed"
+    DONE = "done"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRow:
+    """One mutation. `digest`: SHA-256 of method and params; `outcome`: the answer as
+    JSON; `last_turn`: the newest turn before it; `at` in ms since the epoch."""
+
+    device: str
+    key: str
+    digest: str
+    method: str
+    state: RowState
+    thread: str | None
+    last_turn: str | None
+    turn: str | None
+    outcome: str | None
+    at: int
+
+
+class Store:
+    """One connection, one caller at a time (any thread). Closed by `close`."""
+
+    def __init__(self, connection: sqlite3.Connection, *, most: int = ROWS) -> None:
+        self._connection = connection
+        self._most = most
+        self._alone = threading.Lock()
+
+    @classmethod
+    def open(cls, path: Path, *, most: int = ROWS) -> Self:
+        """Open or create the file (0600). Raises: StoreUnavailableError."""
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            os.close(descriptor)
+            connection = sqlite3.connect(
+                path, isolation_level=None, check_same_thread=False, timeout=5.0
+            )
+        except (OSError, sqlite3.Error) as exc:
+            raise StoreUnavailableError(str(path), str(exc)) from exc
+        try:
+            _prepare(connection)
+        except (sqlite3.Error, StoreUnavailableError) as exc:
+            connection.close()
+            raise StoreUnavailableError(str(path), str(exc)) from exc
+        return cls(connection, most=most)
+
+    def close(self) -> None:
+        """Close the file; later calls raise StoreUnavailableError."""
+        with self._alone:
+            self._connection.close()
+
+    @contextmanager
+    def _using(self) -> Generator[sqlite3.Connection]:
+        try:
+            with self._alone:
+                yield self._connection
+        except sqlite3.Error as exc:
+            raise StoreUnavailableError(str(exc)) from exc
+
+    def find(self, device: str, key: str) -> KeyRow | None:
+        """Return the row of a key."""
+        with self._using() as db:
+            rows = db.execute(
+                f"SELECT {_COLUMNS} FROM keys WHERE device = ? AND key = ?",  # noqa: S608 - a constant
+                (device, key),
+            ).fetchall()
+        return _row(rows[0]) if rows else None
+
+    def hand(self, row: KeyRow) -> None:
+        """Write a new row, durable when this returns.
+
+        Raises: StoreUnavailableError; StoreFullError where nothing may be forgotten.
+        """
+        with self._using() as db:
+            (count,) = db.execute("SELECT count(*) FROM keys").fetchone()
+            if count >= self._most and not self._forget_oldest(db):
+                raise StoreFullError(self._most)
+            db.execute(f"INSERT INTO keys ({_COLUMNS}) VALUES ({_MARKS})", _values(row))  # noqa: S608 - constants
+
+    def put(self, row: KeyRow) -> None:
+        """Write what is known of an act now, whatever was there before."""
+        with self._using() as db:
+            db.execute(
+                f"INSERT OR REPLACE INTO keys ({_COLUMNS}) VALUES ({_MARKS})",  # noqa: S608 - constants
+                _values(row),
+            )
+
+    def _forget_oldest(self, db: sqlite3.Connection) -> int:
+        return db.execute(
+            "DELETE FROM keys WHERE (device, key) IN (SELECT device, key FROM keys"
+            " WHERE state = 'done' ORDER BY at LIMIT ?)",
+            (max(1, self._most // 100),),
+        ).rowcount
+
+    def drop(self, device: str, key: str) -> None:
+        """The act certainly did not happen: the key may be used again."""
+        with self._using() as db:
+            db.execute("DELETE FROM keys WHERE device = ? AND key = ?", (device, key))
+
+    def recover(self) -> int:
+        """At start: what was handed and not answered is unknown. Return how many."""
+        with self._using() as db:
+            return db.execute(
+                "UPDATE keys SET state = 'unknown' WHERE state = 'handed'"
+            ).rowcount
+
+    def knows_turn(self, thread: str, turn: str) -> bool:
+        """Whether a turn was started by us."""
+        with self._using() as db:
+            found = db.execute(
+                "SELECT 1 FROM keys WHERE thread = ? AND turn = ?", (thread, turn)
+            ).fetchone()
+        return found is not None
+
+    def has_unknown(self, thread: str) -> bool:
+        """Whether an act on this thread was never answered."""
+        with self._using() as db:
+            found = db.execute(
+                "SELECT 1 FROM keys WHERE thread = ? AND state = 'unknown'", (thread,)
+            ).fetchone()
+        return found is not None
+
+    def prune(self, now: int) -> int:
+        """Forget what is past its time (ms); return how many rows went."""
+        with self._using() as db:
+            return db.execute(
+                "DELETE FROM keys WHERE (state = 'done' AND at < ?)"
+                " OR (state = 'unknown' AND at < ?)",
+                (now - DONE_MS, now - UNKNOWN_MS),
+            ).rowcount
+
+
+def _prepare(db: sqlite3.Connection) -> None:
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    if version not in (0, _VERSION):
+        reason = f"written by a newer version (format {version})"
+        raise StoreUnavailableError(reason)
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = FULL")
+    db.executescript(_SCHEMA)
+    db.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def _row(values: tuple[str, str, str, str, str, str, str, str, str, int]) -> KeyRow:
+    device, key, digest, method, state, thread, last_turn, turn, outcome, at = values
+    return KeyRow(
+        device=device,
+        key=key,
+        digest=digest,
+        method=method,
+        state=RowState(state),
+        thread=thread,
+        last_turn=last_turn,
+        turn=turn,
+        outcome=outcome,
+        at=at,
+    )
+
+
+def _values(row: KeyRow) -> tuple[str | int | None, ...]:
+    return (
+        row.device,
+        row.key,
+        row.digest,
+        row.method,
+        str(row.state),
+        row.thread,
+        row.last_turn,
+        row.turn,
+        row.outcome,
+        row.at,
+    )
