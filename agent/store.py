@@ -37,8 +37,8 @@ CREATE INDEX IF NOT EXISTS keys_by_age ON keys (state, at);
 _VERSION: Final = 1
 _COLUMNS: Final = (
     "device, key, digest, method, state, thread, last_turn, turn, outcome, at"
-_MARKS: Final = ", ".join("?" * 10)
 )
+_MARKS: Final = ", ".join("?" * 10)
 
 
 class RowState(StrEnum):
