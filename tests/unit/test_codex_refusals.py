@@ -1,0 +1,71 @@
+"""Errors of codex told apart by their text: real ones of 0.144 to 0.171."""
+
+import pytest
+
+from adapter.errors import CodexRefusedError, ThreadLockedError, ThreadUnknownError
+from adapter.refusals import not_offered, passes, refined
+
+ID = "01a22e34-4614-7242-b7a6-b16e1c8b4140"
+
+
+def refusal(message: str, code: int = -32600) -> CodexRefusedError:
+    return CodexRefusedError("thread/resume", code, message)
+
+
+def test_a_foreign_lock_is_told_apart_from_every_other_32600() -> None:
+    error = refined(refusal(f"thread {ID} already has an active writer"))
+    assert type(error) is ThreadLockedError
+    assert (error.method, error.code) == ("thread/resume", -32600)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        f"thread not loaded: {ID}",
+        f"no rollout found for thread id {ID}",
+        f"thread not found: {ID}",
+        "invalid thread id: bad uuid",
+        f"invalid thread-store request: no rollout found for thread id {ID}",
+        f"failed to read thread: rollout /h/rollout-{ID}.jsonl is empty",
+    ],
+)
+def test_an_unknown_thread_has_many_words(message: str) -> None:
+    assert type(refined(refusal(message))) is ThreadUnknownError
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        f"session {ID} is archived. Run `codex unarchive {ID}`",
+        "failed to load configuration: x",
+        "no active turn to interrupt",
+        "expected active turn id `a` but found `b`",
+        "Server overloaded; retry later.",
+    ],
+)
+def test_other_refusals_stay_what_they_are(message: str) -> None:
+    error = refusal(message)
+    assert refined(error) is error
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        (f"invalid paginated history lineage for {ID}: missing source rollout", True),
+        ("failed to read lineage metadata", True),
+        ("list_turns is not supported yet", True),
+        (f"no rollout found for thread id {ID}", True),
+        (f"thread {ID} already has an active writer", False),
+        ("invalid cursor: zzz", False),
+    ],
+)
+def test_only_errors_known_to_pass_are_tried_again(
+    message: str, expected: bool
+) -> None:
+    assert passes(refusal(message)) is expected
+
+
+def test_an_unknown_method_is_not_offered() -> None:
+    words = "Invalid request: unknown variant `thread/queue/list`, expected one of …"
+    assert not_offered(refusal(words))
+    assert not not_offered(refusal("thread name must not be empty"))
