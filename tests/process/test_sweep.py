@@ -1,0 +1,132 @@
+"""What an earlier Agent left alive is ended; what only looks like it is not."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from adapter.process_table import Identity, identify
+from adapter.sweep import sweep, write_record
+
+POLITE = "print('ready', flush=True); import time; time.sleep(600)"
+STUBBORN = (
+    "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    "import subprocess, sys\n"
+    "kid = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+    "print(kid.pid, flush=True); import time; time.sleep(600)"
+)
+
+
+class Leftover:
+    """A process of an earlier Agent, and what it printed."""
+
+    def __init__(self, code: str) -> None:
+        self.process = subprocess.Popen(  # noqa: TID251
+            [sys.executable, "-c", code],
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        assert self.process.stdout is not None
+        self.said = self.process.stdout.readline()
+        identity = identify(self.process.pid)
+        assert identity is not None
+        self.identity: Identity = identity
+
+    def end(self) -> None:
+        assert self.process.stdout is not None
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def leftover() -> Iterator[Leftover]:
+    made = Leftover(POLITE)
+    yield made
+    made.end()
+
+
+def test_a_leftover_is_ended_and_its_record_forgotten(
+    tmp_path: Path, leftover: Leftover
+) -> None:
+    write_record(tmp_path, leftover.identity)
+    (swept,) = sweep(tmp_path)
+    assert swept.identity == leftover.identity
+    assert not swept.killed
+    assert leftover.process.wait(10) == -signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []
+    assert sweep(tmp_path) == []
+
+
+def test_one_that_does_not_listen_is_killed_with_its_group(tmp_path: Path) -> None:
+    leftover = Leftover(STUBBORN)
+    try:
+        write_record(tmp_path, leftover.identity)
+        (swept,) = sweep(tmp_path)
+        assert swept.killed
+        assert leftover.process.wait(10) == -signal.SIGKILL
+        kid = int(leftover.said)
+        while identify(kid) is not None:
+            os.sched_yield()
+    finally:
+        leftover.end()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda one: replace(one, started="another-boot/123"),
+        lambda one: replace(one, argv=("codex", "app-server", "--stdio")),
+        lambda one: replace(one, argv=()),
+    ],
+    ids=["a reused pid", "another command", "no command"],
+)
+def test_a_process_that_does_not_match_in_all_three_is_left_alone(
+    tmp_path: Path, leftover: Leftover, change: Callable[[Identity], Identity]
+) -> None:
+    write_record(tmp_path, change(leftover.identity))
+    assert sweep(tmp_path) == []
+    assert leftover.process.poll() is None
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "{}",
+        json.dumps({"pid": 1, "started": "x", "argv": []}),
+        json.dumps({"pid": -1, "started": "x", "argv": []}),
+        json.dumps({"pid": "1", "started": "x", "argv": []}),
+    ],
+)
+def test_a_torn_record_names_nobody(tmp_path: Path, text: str) -> None:
+    (tmp_path / "7-7.json").write_text(text)
+    assert sweep(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_record_of_the_dead_ends_nobody(tmp_path: Path, leftover: Leftover) -> None:
+    write_record(tmp_path, leftover.identity)
+    leftover.end()
+    assert sweep(tmp_path) == []
+
+
+def test_records_are_private(tmp_path: Path, leftover: Leftover) -> None:
+    path = write_record(tmp_path / "records", leftover.identity)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    assert json.loads(path.read_text())["pid"] == leftover.identity.pid
+    assert set(asdict(leftover.identity)) == {"pid", "started", "argv"}
+
+
+def test_nothing_to_sweep_is_no_error(tmp_path: Path) -> None:
+    assert sweep(tmp_path / "nothing") == []
