@@ -58,6 +58,7 @@ CLOSED_ITEMS: Final = 4_096  # ids of items that ended, so that none ends twice
 LIVE_ITEMS: Final = 200  # items of a running turn that a reader is shown
 LIVE_BYTES: Final = 2 * 1024 * 1024  # and their size
 ENDED_TURNS: Final = 256  # turns that ended, whole but for their items
+MISFIT_NAMES: Final = 256  # methods that did not fit, counted apart
 NOTICES_SAID: Final = 256  # one text is said once for a thread
 APPROVALS_OPEN: Final = 64  # waiting at once in one process
 APPROVALS_KEPT: Final = 256  # that ended, for a device that repeats its answer

@@ -15,17 +15,18 @@ def byte_size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode())
 
 
-def cut(text: str, limit: int) -> str:
+def cut(text: str, limit: int, size: int | None = None) -> str:
     """Return `text`, or its head and tail around a line that says how much is missing.
 
-    `limit`: bytes of UTF-8, at least 128.
+    `limit`: bytes of UTF-8, at least 256. `size`: the true size, where `text` has lost
+    some of its middle already.
     """
     if len(text) <= limit and byte_size(text) <= limit:
         return text
     data = text.encode()
     tail = limit // 4 - _MARK_BYTES
     head = limit - limit // 4
-    missing = len(data) - head - tail
+    missing = (size or len(data)) - head - tail
     return f"{_start(data, head)}\n[… {missing} bytes left out …]\n{_end(data, tail)}"
 
 
