@@ -12,7 +12,7 @@ to renew, never after it revoked or replaced this device). What waits is carried
 """
 
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +23,7 @@ import trio
 from pydantic import ValidationError
 
 from transport.background import open_background
+from transport.channel import MessageChannel
 from transport.dial import AdminTarget, Target, dial
 from transport.enroll import Paired, pair
 from transport.errors import (
@@ -119,7 +120,7 @@ async def open_client(
         UnreachableError: nobody answers (SilentAgentError: hangs up on this device).
         Refusal: the Agent does not open a session (`unsupportedProtocol`, …).
     """
-    kept = Client(target, client, on_link)
+    kept = Client(partial(dial, target), client, on_link)
     async with open_background(kept.serve):
         yield kept
 
@@ -131,11 +132,11 @@ class Client:
 
     def __init__(
         self,
-        target: Target | AdminTarget,
+        dial_agent: Callable[[], Awaitable[MessageChannel]],
         info: ClientInfo,
-        on_link: Callable[[LinkState], None] | None,
+        on_link: Callable[[LinkState], None] | None = None,
     ) -> None:
-        self._target = target
+        self._dial = dial_agent
         self._info = info
         self._on_link = on_link
         self._link: Link | None = None
@@ -215,7 +216,7 @@ class Client:
     async def _live(self, task_status: trio.TaskStatus[None]) -> NoReturn:
         """Live one session, from dialling to its loss, which is raised."""
         self._opened_at, self._wanted_s = None, 0.0
-        channel = await dial(self._target)
+        channel = await self._dial()
         link = Link(channel)
         try:
             async with open_background(partial(link.serve, self._take)):

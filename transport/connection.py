@@ -137,7 +137,7 @@ class Connection:
         if any(len(frame) > self._max_out for frame in frames):
             raise LocalProtocolError(f"a frame above {self._max_out} bytes")
         bodies = [part for frame in frames for part in split_frame(frame)]
-        if self.worn_out or sending.n + len(bodies) >= MAX_RECORDS:
+        if sending.n + len(bodies) >= MAX_RECORDS:  # one is left for CLOSE
             raise LocalProtocolError("this session has sent all that it may")
         return b"".join(self._seal(sending, *part) for part in bodies)
 
@@ -195,6 +195,8 @@ class Connection:
         raise NotImplementedError
 
     def _open(self, receiving: CipherState, unit: bytes) -> Event | None:
+        if receiving.n >= MAX_RECORDS:
+            raise RemoteProtocolError("more records than a session may have")
         record = decode_record(receiving.decrypt_with_ad(b"", unit))
         match record.type:
             case RecordType.WINDOW:

@@ -21,7 +21,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from transport.errors import HandshakeError, LocalProtocolError, RemoteProtocolError
-from transport.identities import KEY_SIZE, PrivateKey
+from transport.identities import KEY_SIZE, PrivateKey, Secret
 
 PROTOCOL_NAME: Final = b"Noise_IKpsk1_25519_AESGCM_SHA256"  # 32 bytes: its own h
 TAG: Final = 16
@@ -174,7 +174,7 @@ class Initiator(_Handshake):
     ) -> None:
         super().__init__(prologue, responder, static, ephemeral)
         self.remote_static = responder
-        self._psk = _checked_psk(psk)
+        self._psk = Secret(_checked_psk(psk))
 
     def write_message_1(self, payload: bytes = b"") -> bytes:
         """Return `e, es, s, ss, psk` and the sealed payload."""
@@ -184,7 +184,7 @@ class Initiator(_Handshake):
         self._mix_dh(self._e, self.remote_static)
         static = state.encrypt_and_hash(self._s.public)
         self._mix_dh(self._s, self.remote_static)
-        state.mix_key_and_hash(self._psk)
+        state.mix_key_and_hash(self._psk.reveal())
         message = self._e.public + static + state.encrypt_and_hash(payload)
         self._step = _Step.MESSAGE_2
         return message

@@ -115,10 +115,12 @@ def _checked_body(text: str) -> bytes:
 def _urls(rest: bytes) -> tuple[str, ...]:
     urls: list[str] = []
     while rest:
-        url, rest = rest[1 : 1 + rest[0]], rest[1 + rest[0] :]
+        length = rest[0]
+        url, rest = rest[1 : 1 + length], rest[1 + length :]
         text = url.decode("ascii", "replace")
         # Other schemes belong to newer Agents: whoever cannot dial them skips them.
-        if not text.isascii() or not text.isprintable() or "://" not in text:
+        clean = text.isascii() and text.isprintable() and "://" in text
+        if len(url) != length or not clean:
             raise PairingTextError("This pairing text holds an address that is none.")
         urls.append(text)
     return tuple(urls)
