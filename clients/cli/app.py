@@ -55,9 +55,9 @@ def _end(code: int) -> NoReturn:
 
 
 def _words(text: str, known: tuple[str, ...], what: str) -> list[str]:
-    words = [word.strip() for word in text.split(",") if word.strip()]
-    if not words or (wrong := [word for word in words if word not in known]):
-        told = ", ".join(wrong) if words else "nothing"
+    words = [word.strip() for word in text.split(",")]
+    if wrong := [word for word in words if word not in known]:
+        told = ", ".join(wrong) or "nothing"
         raise typer.BadParameter(f"{told}: {what} are {', '.join(known)}")
     return words
 

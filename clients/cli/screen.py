@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from io import TextIOWrapper
@@ -14,6 +14,10 @@ from typing import Any, TextIO
 from clients.cli.clock import Clock
 from clients.cli.style import Line, Span, line, paint, paint_span
 from clients.cli.transcript import Piece
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +32,12 @@ class Screen:
     colour: bool
     width: int | None
     zone: tzinfo
+    now_ms: Callable[[], int] = _now_ms
     as_json: bool = False
 
     def clock(self) -> Clock:
         """Return the moment."""
-        return Clock(now=time.time_ns() // 1_000_000, zone=self.zone)
+        return Clock(now=self.now_ms(), zone=self.zone)
 
     def lines(self, rows: Iterable[Line]) -> None:
         """Print lines for a person; nothing where stdout is for a program."""

@@ -50,6 +50,7 @@ class FakeAgent:
     open_items: list[Open] = field(default_factory=list[Open])
     lost: int = 0
     subscribed: trio.Event = field(default_factory=trio.Event)
+    _called: trio.Event = field(default_factory=trio.Event)
     _sessions: list[_Session] = field(default_factory=list[_Session])
 
     def __post_init__(self) -> None:
@@ -69,6 +70,13 @@ class FakeAgent:
     def called(self, method: str) -> list[Frame]:
         """Return the params of every call of a method."""
         return [params for name, params in self.calls if name == method]
+
+    async def wait_called(self, method: str) -> Frame:
+        """Return the params of the first call of a method, once there is one."""
+        while not self.called(method):
+            self._called = trio.Event()
+            await self._called.wait()
+        return self.called(method)[0]
 
     def tell(self, data: EventData, thread_id: str | None = samples.SHOP) -> None:
         """Put an event into the journal; every subscriber gets it."""
@@ -135,6 +143,7 @@ class FakeAgent:
     def _answer(self, session: _Session, frame: Frame) -> Frame:
         method, params = frame["method"], frame["params"]
         self.calls.append((method, params))
+        self._called.set()
         try:
             if method == "events/subscribe":
                 return {"id": frame["id"], "result": self._subscribe(session, params)}

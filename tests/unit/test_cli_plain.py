@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 from clients.cli.plain import PlainStream, block, one_line, safe, visible
 
 # Format characters that are seen, and joiners that scripts and emoji need.
-SEEN = {chr(c) for c in (0x600, 0x601, 0x602, 0x603, 0x604, 0x605, 0x6DD, 0x70F)}
-SEEN |= {chr(c) for c in (0x890, 0x891, 0x8E2, 0x110BD, 0x110CD)}
+SEEN = {*map(chr, range(0x600, 0x606)), "\u06dd", "\u070f", "\u0890", "\u0891"} | {
+    "\u08e2",
+    "\U000110bd",
+    "\U000110cd",
+}
 JOINERS = {"\u200c", "\u200d"}
 TEXTS = st.text(st.characters() | st.sampled_from("\x1b[\x9b;mK\r\n\u202e0123"))
 

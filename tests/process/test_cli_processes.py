@@ -1,0 +1,284 @@
+"""The command line as a person or a script meets it: a process, its codes, a terminal."""
+
+import json
+import os
+import pty
+import signal
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.support import cli_samples as samples
+from tests.support.cli_runs import cli_environ, command_line, run_cli
+from tests.support.cli_samples import SHOP
+from tests.support.fake_agent import FakeAgent, Frame, open_fake_agent
+from transport.errors import CodexUnavailable, NotFound
+from transport.protocol.approvals import (
+    ApprovalListResult,
+    ApprovalResult,
+    ApprovalState,
+)
+from transport.protocol.base import WireModel
+from transport.protocol.threads import ThreadListResult
+
+DEADLINE_S = 30
+
+
+@asynccontextmanager
+async def fake(state: Path) -> AsyncGenerator[FakeAgent]:
+    with trio.fail_after(DEADLINE_S):
+        async with open_fake_agent(state / "run" / "admin.sock", FakeAgent()) as agent:
+            yield agent
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    folder = tmp_path / "state"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+def closed(_: Frame) -> WireModel:
+    raise CodexUnavailable(
+        "The gate is closed.",
+        data={"gate": samples.closed_gate().wire()},
+        retry_after_ms=5_000,
+    )
+
+
+def missing(_: Frame) -> WireModel:
+    raise NotFound("No such thread.")
+
+
+async def test_reading_ends_with_0_and_has_no_colour_in_a_pipe(state: Path) -> None:
+    async with fake(state):
+        ran = await run_cli("status", environ=cli_environ(state))
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("Open: ")
+    assert "\x1b" not in ran.out
+
+
+async def test_a_closed_gate_ends_with_4_and_one_line_that_names_the_writer(
+    state: Path,
+) -> None:
+    async with fake(state) as agent:
+        agent.answers["turn/start"] = closed
+        ran = await run_cli("send", SHOP, "go on", environ=cli_environ(state))
+    assert (ran.code, ran.out) == (4, "")
+    assert ran.err.startswith("threadgate: refused, nothing was sent: Codex desktop")
+    assert "try again in 5 s" in ran.err
+    assert ran.err.count("\n") == 1
+
+
+async def test_with_json_a_refusal_is_json_too(state: Path) -> None:
+    async with fake(state) as agent:
+        agent.answers["turn/start"] = closed
+        environ = cli_environ(state)
+        ran = await run_cli("send", SHOP, "go on", "--json", environ=environ)
+    assert ran.code == 4
+    assert json.loads(ran.out)["error"]["code"] == "codexUnavailable"
+
+
+async def test_what_is_refused_for_good_ends_with_1(state: Path) -> None:
+    async with fake(state) as agent:
+        agent.answers["thread/read"] = missing
+        ran = await run_cli("read", SHOP, environ=cli_environ(state))
+    assert (ran.code, ran.err) == (1, "threadgate: No such thread\n")
+
+
+async def test_several_threads_end_with_2_and_are_listed(state: Path) -> None:
+    both = [samples.thread(), samples.thread(samples.BLOG, cwd="/home/ann/blog")]
+    async with fake(state) as agent:
+        answer = ThreadListResult(threads=both, head=1)
+        agent.answers["thread/list"] = lambda _: answer
+        ran = await run_cli("read", "019ad", environ=cli_environ(state))
+    assert ran.code == 2
+    assert "fits 2 threads" in ran.err
+    assert "/home/ann/shop" in ran.err
+    assert "/home/ann/blog" in ran.err
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("fly",),
+        ("read",),
+        ("pair", "--scopes", "everything"),
+        ("devices", "grant", "0a1b2c", "--sandbox", "wide-open"),
+        ("send", SHOP, "-"),  # and nothing on stdin
+        ("connect",),  # nothing either
+        ("approvals", "--host", "nobody"),
+    ],
+)
+async def test_a_command_that_cannot_be_carried_out_ends_with_2(
+    state: Path, args: tuple[str, ...]
+) -> None:
+    with trio.fail_after(DEADLINE_S):
+        ran = await run_cli(*args, environ=cli_environ(state))
+    assert ran.code == 2
+    assert "Traceback" not in ran.err
+
+
+async def test_without_anybody_to_talk_to_it_ends_with_3_and_says_what_to_do(
+    state: Path,
+) -> None:
+    with trio.fail_after(DEADLINE_S):
+        ran = await run_cli("threads", environ=cli_environ(state))
+    assert ran.code == 3
+    assert "threadgate connect" in ran.err
+    assert "threadgate serve" in ran.err
+
+
+async def test_the_message_can_come_from_stdin(state: Path) -> None:
+    async with fake(state) as agent:
+        agent.answers["turn/start"] = closed
+        environ = cli_environ(state)
+        await run_cli("send", SHOP, "-", environ=environ, stdin=b"two\nlines\n")
+    assert agent.called("turn/start")[0]["input"][0]["text"] == "two\nlines"
+
+
+async def test_help_imports_neither_trio_nor_the_protocol(state: Path) -> None:
+    code = (
+        "import sys\n"
+        "from clients.cli.app import app\n"
+        "app(['--help'], standalone_mode=False)\n"
+        "print(sorted({'trio', 'pydantic', 'cryptography', 'rich'} & set(sys.modules)))"
+    )
+    with trio.fail_after(DEADLINE_S):
+        done = await trio.run_process(
+            [sys.executable, "-c", code], capture_stdout=True, env=cli_environ(state)
+        )
+    assert done.stdout.decode().splitlines()[-1] == "[]"
+
+
+async def test_ctrl_c_ends_a_watch_quietly(state: Path) -> None:
+    async with fake(state) as agent:
+        process = await trio.lowlevel.open_process(
+            command_line("watch"), env=cli_environ(state), stdout=-1, stderr=-1
+        )
+        await agent.subscribed.wait()
+        process.send_signal(signal.SIGINT)
+        assert await process.wait() == 130
+        assert process.stderr is not None
+        assert process.stdout is not None
+        assert await process.stderr.receive_some() == b""
+        await process.stderr.aclose()
+        await process.stdout.aclose()
+
+
+async def test_a_reader_that_leaves_early_is_no_error_worth_words(state: Path) -> None:
+    page = [samples.thread()] * 100
+    many = ThreadListResult(threads=page, next_cursor="more", head=1)
+    async with fake(state) as agent:
+        agent.answers["thread/list"] = lambda _: many
+        command = " ".join(command_line("threads", "-n", "2000", "--json"))
+        done = await trio.run_process(
+            ["sh", "-c", f"{command} | head -c 10"],
+            env=cli_environ(state),
+            capture_stdout=True,
+            capture_stderr=True,
+        )
+    assert (done.stdout, done.stderr) == (b'{"threads"', b"")
+
+
+class Terminal:
+    """A pseudo-terminal with a command in it."""
+
+    def __init__(self, main: int, process: trio.Process) -> None:
+        self._main = trio.lowlevel.FdStream(main)
+        self.process = process
+        self.shown = ""
+
+    async def wait_for(self, text: str) -> str:
+        """Return all that was shown, once `text` was."""
+        while text not in self.shown:
+            try:
+                more = await self._main.receive_some()
+            except trio.BrokenResourceError:  # the other side has closed
+                more = b""
+            assert more, f"{text!r} never came: {self.shown!r}"
+            self.shown += more.decode()
+        return self.shown
+
+    async def type(self, text: str) -> None:
+        """Type text."""
+        await self._main.send_all(text.encode())
+
+    async def end(self) -> int:
+        """Return the exit code at the end of the command."""
+        code = await self.process.wait()
+        await self._main.aclose()
+        return code
+
+
+@asynccontextmanager
+async def open_terminal(
+    state: Path, *args: str, **environ: str
+) -> AsyncGenerator[Terminal]:
+    main, other = pty.openpty()
+    process = await trio.lowlevel.open_process(
+        command_line(*args),
+        env={**cli_environ(state), "TERM": "xterm", **environ},
+        stdin=other,
+        stdout=other,
+        stderr=other,
+    )
+    os.close(other)
+    try:
+        yield Terminal(main, process)
+    finally:
+        process.kill()
+        await process.wait()
+
+
+async def test_colour_is_for_terminals_and_NO_COLOR_is_heard(state: Path) -> None:  # noqa: N802
+    for environ, coloured in (({}, True), ({"NO_COLOR": "1"}, False)):
+        async with fake(state), open_terminal(state, "status", **environ) as terminal:
+            shown = await terminal.wait_for("agent")
+            assert await terminal.end() == 0
+            assert ("\x1b[32m" in shown) is coloured
+
+
+@pytest.mark.parametrize(("typed", "code", "calls"), [("y\n", 0, 1), ("\n", 1, 0)])
+async def test_approve_asks_at_a_terminal_and_enter_is_a_no(
+    state: Path, typed: str, code: int, calls: int
+) -> None:
+    asked = samples.command_approval()
+    ended = samples.command_approval(state=ApprovalState.ANSWERED, choice="accept")
+    async with fake(state) as agent:
+        agent.answers["approval/list"] = lambda _: ApprovalListResult(
+            approvals=[asked], head=1
+        )
+        agent.answers["approval/answer"] = lambda _: ApprovalResult(approval=ended)
+        async with open_terminal(state, "approve", asked.id) as terminal:
+            shown = await terminal.wait_for("[y/N]")
+            assert "make deploy" in shown
+            await terminal.type(typed)
+            assert await terminal.end() == code
+    assert len(agent.called("approval/answer")) == calls
+
+
+async def test_ctrl_c_at_the_question_answers_nothing(state: Path) -> None:
+    asked = samples.command_approval()
+    async with fake(state) as agent:
+        agent.answers["approval/list"] = lambda _: ApprovalListResult(
+            approvals=[asked], head=1
+        )
+        async with open_terminal(state, "approve", asked.id) as terminal:
+            await terminal.wait_for("[y/N]")
+            terminal.process.send_signal(signal.SIGINT)
+            assert await terminal.end() == 130
+    assert agent.called("approval/answer") == []
+
+
+async def test_the_pairing_text_is_asked_for_and_not_echoed(state: Path) -> None:
+    async with fake(state), open_terminal(state, "connect") as terminal:
+        await terminal.wait_for("not shown")
+        await terminal.type("TGATE:SECRET\n")
+        shown = await terminal.wait_for("mistyped")
+        assert await terminal.end() == 2
+    assert "SECRET" not in shown
