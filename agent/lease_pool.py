@@ -37,8 +37,6 @@ from agent.limits import (
 from transport.background import open_background
 from transport.errors import Overloaded
 from transport.protocol.events import (
-    Notice,
-    NoticeLevel,
     ThreadChanged,
     ThreadStarted,
     TurnStarted,
@@ -313,12 +311,6 @@ class LeasePool:
             self._unclean[lease.thread_id] = None
             for old in list(self._unclean)[: -ELSEWHERE_KEPT or None]:
                 del self._unclean[old]
-            self._notice(
-                lease.thread_id,
-                "runtimeDied",
-                "Codex ended in the middle of its work. What ran was interrupted; "
-                "nothing is sent again by itself.",
-            )
 
     def _finish(self, lease: Lease) -> None:
         """The process has been reaped: only now is the thread nobody's."""
@@ -393,12 +385,6 @@ class LeasePool:
         thread = self.dressed(lease, lease.thread)
         data = ThreadChanged(thread=thread)
         self._emit(Emitted(at=self._now_ms(), thread_id=thread.id, data=data))
-
-    def _notice(self, thread_id: str, code: str, message: str) -> None:
-        data = Notice(
-            level=NoticeLevel.WARNING, code=code, message=message, thread_id=thread_id
-        )
-        self._emit(Emitted(at=self._now_ms(), thread_id=thread_id, data=data))
 
 
 async def _tell_busy(

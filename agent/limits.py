@@ -25,8 +25,6 @@ ROOM_S: Final = 15.0  # an idle writer that is ended for another one is gone by 
 START_TRIES: Final = 4  # codex <= 0.163 can die before `initialize` (first and 3 more)
 START_PAUSE_S: Final = 0.5
 ELSEWHERE_KEPT: Final = 256  # threads that somebody else was met on
-DYING_LOCK_S: Final = 1.0  # a lock met so soon after our own release is our own
-DYING_PAUSE_S: Final = 0.1
 
 # Admission
 ACT_S: Final = 40.0  # above the adapter's own deadlines (15 s answer, 10 s proof)
