@@ -302,3 +302,7 @@ class Runtime(Protocol):
         it has closed what was open (items, turn, approvals) and the block is left with
         `ChildExitedError`."""
         ...
+
+    def own_pids(self) -> set[int]:
+        """Return our app-servers that live now: they are no foreign writers."""
+        ...
