@@ -39,6 +39,7 @@ class GateKeeper:
         self._gate = Gate(at_ms=now_ms())
         self._look = Look()
         self.changed = Changes()
+        self.on_change: Callable[[], None] | None = None
 
     @property
     def state(self) -> GateState:
@@ -102,3 +103,5 @@ class GateKeeper:
             data = GateChanged(gate=state)
             self._emit(Emitted(at=at, thread_id=None, data=data))
             self.changed.ring()
+            if self.on_change is not None:
+                self.on_change()

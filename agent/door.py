@@ -1,0 +1,152 @@
+"""Joins everything that stands between a caller and Codex. Trio shell, no decisions.
+
+Who owns the tree (agent/app.py) starts, in this order: `door.supervisor.serve`,
+`door.watch.serve`, then opens its accept loops. `handler_nursery` runs the writers; it is
+closed after every session has ended and before the reader.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import trio
+
+from adapter.errors import AdapterError
+from adapter.runtime import Emit, Runtime
+from agent.admission import Admission
+from agent.approving import Approving
+from agent.audit import Audit
+from agent.config import Config
+from agent.engines import Programs
+from agent.gatekeeper import GateKeeper
+from agent.lease_pool import LeasePool
+from agent.ledger import Ledger
+from agent.offload import Runner, in_thread
+from agent.reading import Reading
+from agent.roots import Roots
+from agent.sight import Sight
+from agent.store import Store
+from agent.supervisor import Supervisor
+from agent.writers import Watch, WriterWatch
+from transport.errors import Refusal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door:
+    """The parts, wired. `watch` is `None` where another look was given."""
+
+    supervisor: Supervisor
+    watch: WriterWatch | None
+    keeper: GateKeeper
+    pool: LeasePool
+    sight: Sight
+    ledger: Ledger
+    reading: Reading
+    approving: Approving
+    admission: Admission
+
+
+def build_door(
+    config: Config,
+    *,
+    runtime: Runtime,
+    emit: Emit,
+    head: Callable[[], int],
+    now_ms: Callable[[], int],
+    handler_nursery: trio.Nursery,
+    store: Store,
+    audit: Audit,
+    watch: Watch | None = None,
+    run: Runner = in_thread,
+) -> Door:
+    """Build and wire the parts; nothing runs yet.
+
+    Call `store.recover()` before, when the processes of an earlier run are known dead.
+    `watch`: another look at foreign writers than this machine's process table.
+    """
+    supervisor = Supervisor(runtime=runtime, emit=emit, now_ms=now_ms)
+    table = None if watch is not None else _watch(config, runtime)
+    eyes: Watch = watch if watch is not None else _sure(table)
+    keeper = GateKeeper(
+        watch=eyes,
+        supervisor=supervisor,
+        emit=emit,
+        now_ms=now_ms,
+        read_only=config.read_only,
+    )
+    pool = LeasePool(
+        runtime=runtime,
+        emit=emit,
+        handler_nursery=handler_nursery,
+        keeper=keeper,
+        now_ms=now_ms,
+        pause_goal=partial(_pause_goal, supervisor),
+        idle_s=config.idle_s,
+    )
+    supervisor.on_change = keeper.runtime_changed
+    keeper.on_change = pool.gate_changed
+    if table is not None:
+        supervisor.hold_s = table.settling_s
+        table.on_look = keeper.saw
+    sight = Sight(
+        supervisor=supervisor, pool=pool, roots=Roots(), now_ms=now_ms, run=run
+    )
+    ledger = Ledger(store, audit, now_ms=now_ms, run=run)
+    return Door(
+        supervisor=supervisor,
+        watch=table,
+        keeper=keeper,
+        pool=pool,
+        sight=sight,
+        ledger=ledger,
+        reading=Reading(
+            supervisor=supervisor,
+            keeper=keeper,
+            pool=pool,
+            sight=sight,
+            watch=eyes,
+            head=head,
+            now_ms=now_ms,
+            run=run,
+        ),
+        approving=Approving(
+            pool=pool,
+            keeper=keeper,
+            sight=sight,
+            audit=audit,
+            head=head,
+            now_ms=now_ms,
+            run=run,
+        ),
+        admission=Admission(
+            supervisor=supervisor,
+            keeper=keeper,
+            pool=pool,
+            sight=sight,
+            watch=eyes,
+            ledger=ledger,
+            emit=emit,
+            now_ms=now_ms,
+        ),
+    )
+
+
+def _watch(config: Config, runtime: Runtime) -> WriterWatch:
+    patterns = config.desktop
+    return WriterWatch(
+        own_pids=runtime.own_pids,
+        home=config.codex_home,
+        programs=Programs(apps=patterns.apps, engines=patterns.engines),
+    )
+
+
+def _sure(watch: WriterWatch | None) -> WriterWatch:
+    assert watch is not None
+    return watch
+
+
+async def _pause_goal(supervisor: Supervisor, thread_id: str) -> None:
+    try:
+        await supervisor.reader.pause_goal(thread_id)
+    except (AdapterError, Refusal):
+        return  # the goal's turns are ours and end with their writer
