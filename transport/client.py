@@ -238,7 +238,7 @@ class Client:
         with trio.move_on_after(CALL_S) as patience:
             raw = await link.request(SESSION_OPEN.name, params.wire())
             self.opened = _parsed(SESSION_OPEN, raw)
-            link.limits = self.opened.limits
+            link.adopt(self.opened.limits)
         if patience.cancelled_caught:
             raise UnreachableError(f"no session was opened within {CALL_S:g} s")
         self._opened_at = trio.current_time()

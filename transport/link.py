@@ -42,11 +42,11 @@ class _Waiting:
 
 
 class Link:
-    """Lives as long as its channel. `limits`: as the Agent said, once it has."""
+    """Lives as long as its channel."""
 
     def __init__(self, channel: MessageChannel) -> None:
         self._channel = channel
-        self.limits: Limits = SESSION_LIMITS
+        self._limits: Limits = SESSION_LIMITS
         self._ids = count(1)
         self._pings = count(1)
         self._room = trio.Semaphore(SESSION_LIMITS.in_flight)
@@ -54,6 +54,11 @@ class Link:
         self._outbox: list[tuple[bytes, _Waiting | None]] = []
         self._work = trio.Event()
         self.lost = False
+
+    def adopt(self, limits: Limits) -> None:
+        """Keep to the limits that the Agent named."""
+        self._limits = limits
+        self._work.set()
 
     async def request(
         self,
@@ -126,7 +131,7 @@ class Link:
         if self.lost:
             raise LinkLostError(sent=False)
         frame = pack({"id": number, "method": method, "params": params})
-        if len(frame) > (limit := self.limits.frame_in):
+        if len(frame) > (limit := self._limits.frame_in):
             raise TooLarge(
                 f"{method}: a request of {len(frame)} bytes; at most {limit} are taken.",
                 data={"field": "params", "limit": limit},
@@ -153,9 +158,9 @@ class Link:
 
     async def _wait_work(self) -> None:
         """Return when there is something to send: a ping, where nothing else was."""
-        self._work = trio.Event()
         while not self._outbox:
-            dead_s, ping_s = self.limits.dead_ms / 1000, self.limits.ping_ms / 1000
+            self._work = trio.Event()
+            dead_s, ping_s = self._limits.dead_ms / 1000, self._limits.ping_ms / 1000
             heard_at, sent_at = self._channel.heard_at, self._channel.sent_at
             with trio.move_on_at(min(heard_at + dead_s, sent_at + ping_s)):
                 await self._work.wait()
