@@ -95,8 +95,9 @@ def read_params(model: type[P], params: Mapping[str, Any]) -> P:
     try:
         return model.model_validate(params, by_alias=True, by_name=False)
     except ValidationError as exc:
-        first = exc.errors(include_url=False, include_input=False)[0]
-        raise _invalid(_field_of(first), first["msg"]) from None
+        errors = exc.errors(include_url=False, include_input=False)
+        told = max(errors, key=lambda error: len(_place_of(error)))
+        raise _invalid(".".join(_place_of(told)) or "params", told["msg"]) from None
 
 
 def choose_version(asked: VersionRange) -> str:
@@ -137,10 +138,9 @@ def _invalid(field: str, reason: str) -> InvalidParams:
     return InvalidParams(f"{shown}: {reason}.", data={"field": shown, "reason": reason})
 
 
-def _field_of(error: ErrorDetails) -> str:
-    """Name the place without the words by which pydantic tells unions apart."""
-    places = [str(part) for part in error["loc"] if "[" not in str(part)]
-    return ".".join(places) or "params"
+def _place_of(error: ErrorDetails) -> list[str]:
+    """Return the keys without the words by which pydantic tells unions apart."""
+    return [str(part) for part in error["loc"] if "[" not in str(part)]
 
 
 def _find_null(value: object, name: str = "params", depth: int = 0) -> str | None:
