@@ -16,6 +16,7 @@ UNKNOWN: Final = (
     "no rollout found",  # resume, goal/*
     "thread not found:",  # turn/*
     "invalid thread id",
+    "invalid session id",  # resume
 )
 EMPTY_ROLLOUT: Final = ("rollout", "is empty")  # what a killed thread/start may leave
 

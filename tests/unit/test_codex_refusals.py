@@ -25,6 +25,7 @@ def test_a_foreign_lock_is_told_apart_from_every_other_32600() -> None:
         f"no rollout found for thread id {ID}",
         f"thread not found: {ID}",
         "invalid thread id: bad uuid",
+        "invalid session id: invalid character: expected an optional prefix",
         f"invalid thread-store request: no rollout found for thread id {ID}",
         f"failed to read thread: rollout /h/rollout-{ID}.jsonl is empty",
     ],
