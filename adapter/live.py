@@ -88,9 +88,10 @@ class Live:
     def interrupt(self, opened: OpenItem, at: int, seen: str) -> ItemClosed:
         """End an item that Codex leaves open; `seen`: what told us so."""
         seen = f"{self.provenance}:{seen}"
-        return self.shut(
-            opened, ended_as(opened.now(), ItemStatus.INTERRUPTED, at, seen), at
-        )
+        item = ended_as(opened.now(), ItemStatus.INTERRUPTED, at, seen)
+        if item.turn_id not in self.turns:
+            item = item.model_copy(update={"background": True})
+        return self.shut(opened, item, at)
 
     # Events
 

@@ -1,0 +1,264 @@
+"""Every recorded run of a real codex, 0.145 to 0.171, through the adapter's cores.
+
+What PROTOCOL.md section 6 promises must hold for each of them.
+"""
+
+from collections import Counter
+from functools import cache
+from typing import Any, Final
+
+import jsonschema_rs
+import pytest
+
+from adapter.limits import ITEM_BYTES
+from adapter.notifications import NOTIFICATIONS, Ignored
+from adapter.runtime import Emitted, ItemClosed, ItemDelta, ItemOpened
+from adapter.shapes import wire_id
+from adapter.texts import packed_bound
+from tests.support.replay import TRACES, Replay, read_trace, said, trace_names
+from transport.protocol.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    ItemCompleted,
+    ThreadStarted,
+    TurnCompleted,
+    TurnStarted,
+)
+from transport.protocol.items import AgentMessage, Command, ItemStatus
+from transport.protocol.schema import protocol_schema
+from transport.protocol.turns import TurnStatus
+
+EVERY: Final = pytest.mark.parametrize("name", trace_names())
+SKIPPED: Final = {
+    "a change of a thread that is not loaded here",
+    "a turn that began twice",  # a review's second id
+    "the usage of a turn that does not run",  # Codex repeats it after a resume
+}
+
+
+@cache
+def played(name: str) -> Replay:
+    return Replay(lines=read_trace(name)).run()
+
+
+@cache
+def validator(name: str) -> Any:
+    return jsonschema_rs.validator_for({**protocol_schema(), "$ref": f"#/$defs/{name}"})
+
+
+def test_there_are_traces() -> None:
+    assert len(trace_names()) >= 86
+
+
+@EVERY
+def test_nothing_is_dropped_without_a_reason(name: str) -> None:
+    normalizer = played(name).intake.normalizer
+    assert not normalizer.misfits
+    assert set(normalizer.skipped) <= SKIPPED
+    for method in normalizer.ignored:
+        assert isinstance(NOTIFICATIONS[method], Ignored)
+
+
+@EVERY
+def test_every_item_that_codex_began_or_ended_is_told_in_its_order(name: str) -> None:
+    replay = played(name)
+    began = [wire_id(p["item"]["id"]) for p in said(replay.lines, "item/started")]
+    ended = [wire_id(p["item"]["id"]) for p in said(replay.lines, "item/completed")]
+    opened = [e.item.id for e in replay.events if isinstance(e, ItemOpened)]
+    closed = [e.item for e in replay.events if isinstance(e, ItemClosed)]
+    assert opened == began
+    own = [item.id for item in closed if item.provenance == "codex:item/completed"]
+    assert own == ended
+
+
+@EVERY
+def test_every_item_that_began_ends_exactly_once(name: str) -> None:
+    open_now = set[tuple[str, str]]()
+    for event in played(name).events:
+        if isinstance(event, ItemOpened):
+            assert event.item.status is ItemStatus.IN_PROGRESS
+            assert (event.thread_id, event.item.id) not in open_now
+            open_now.add((event.thread_id, event.item.id))
+        elif isinstance(event, ItemClosed):
+            assert event.item.status is not ItemStatus.IN_PROGRESS
+            open_now.remove((event.thread_id, event.item.id))
+    assert not open_now
+    assert not played(name).intake.normalizer.busy
+
+
+@EVERY
+def test_deltas_come_between_an_item_s_beginning_and_its_end(name: str) -> None:
+    open_now = set[tuple[str, str]]()
+    for event in played(name).events:
+        if isinstance(event, ItemOpened):
+            open_now.add((event.thread_id, event.item.id))
+        elif isinstance(event, ItemDelta):
+            assert (event.thread_id, event.item_id) in open_now
+            assert event.text
+        elif isinstance(event, ItemClosed):
+            open_now.discard((event.thread_id, event.item.id))
+
+
+@EVERY
+def test_a_turn_is_told_before_and_ended_after_what_happens_in_it(name: str) -> None:
+    running, over = set[str](), set[str]()
+    for event in played(name).events:
+        data = event.data if isinstance(event, Emitted) else None
+        if isinstance(data, TurnStarted):
+            assert data.turn.id not in running | over
+            running.add(data.turn.id)
+        elif isinstance(data, TurnCompleted):
+            running.remove(data.turn.id)
+            over.add(data.turn.id)
+        elif isinstance(event, ItemOpened) or (
+            isinstance(event, ItemClosed) and not event.item.background
+        ):
+            assert event.item.turn_id in running
+    assert not running
+
+
+@EVERY
+def test_a_turn_that_did_not_complete_leaves_no_item_open(name: str) -> None:
+    open_in = Counter[str]()
+    for event in played(name).events:
+        if isinstance(event, ItemOpened):
+            open_in[event.item.turn_id] += 1
+        elif isinstance(event, ItemClosed):
+            open_in[event.item.turn_id] -= 1
+        elif isinstance(event, Emitted) and isinstance(event.data, TurnCompleted):
+            turn = event.data.turn
+            if turn.status is not TurnStatus.COMPLETED:
+                assert open_in[turn.id] == 0
+
+
+@EVERY
+def test_every_approval_has_one_beginning_and_one_end_inside_its_turn(
+    name: str,
+) -> None:
+    seen, asked, ended = set[str](), list[str](), list[str]()
+    for event in played(name).events:
+        data = event.data if isinstance(event, Emitted) else None
+        if isinstance(event, ItemOpened):
+            seen.add(event.item.id)
+        elif isinstance(data, ApprovalRequested):
+            assert data.approval.item_id in seen
+            asked.append(data.approval.id)
+        elif isinstance(data, ApprovalResolved):
+            assert data.approval.id in asked
+            ended.append(data.approval.id)
+        elif isinstance(data, TurnCompleted) and data.turn.status != "completed":
+            assert sorted(ended) == sorted(asked)
+    assert sorted(ended) == sorted(set(asked))
+
+
+@EVERY
+def test_all_that_is_told_fits_the_published_schema(name: str) -> None:
+    for event in played(name).events:
+        if isinstance(event, Emitted):
+            shape = validator(type(event.data).__name__)
+            shape.validate(event.data.wire())
+        elif isinstance(event, ItemOpened | ItemClosed):
+            assert packed_bound(event.item.wire()) <= ITEM_BYTES
+            validator("ItemCompleted").validate(
+                ItemCompleted(ref=1, item=event.item).wire()
+            )
+
+
+@EVERY
+def test_completed_texts_are_codex_s_own(name: str) -> None:
+    replay = played(name)
+    told = {e.item.id: e.item for e in replay.events if isinstance(e, ItemClosed)}
+    for params in said(replay.lines, "item/completed"):
+        raw = params["item"]
+        item = told[wire_id(raw["id"])]
+        if raw["type"] == "agentMessage":
+            assert isinstance(item, AgentMessage)
+            assert item.text == raw["text"]
+        elif raw["type"] == "commandExecution":
+            assert isinstance(item, Command)
+            assert item.output == (raw["aggregatedOutput"] or "")
+            assert item.exit_code == raw["exitCode"]
+
+
+@EVERY
+def test_no_turn_waits_for_us(name: str) -> None:
+    """Each server request is asked to a person, or answered at once by its own id."""
+    replay = played(name)
+    requests = [
+        line["msg"]["id"]
+        for line in replay.lines
+        if line["dir"] == "in" and "method" in line["msg"] and "id" in line["msg"]
+    ]
+    asked = [
+        event
+        for event in replay.events
+        if isinstance(event, Emitted) and isinstance(event.data, ApprovalRequested)
+    ]
+    at_once = len(requests) - len(asked)
+    assert at_once >= 0
+    assert {reply.request_id for reply in replay.replies} <= set(requests)
+    assert len(replay.replies) >= at_once
+
+
+def test_a_sub_agent_s_events_come_under_its_own_thread_with_its_root() -> None:
+    events = played("subagent-v1").events
+    roots = {event.thread_id: event.root_thread_id for event in events}
+    children = {thread: root for thread, root in roots.items() if root is not None}
+    assert len(children) == 1
+    assert set(children.values()) <= set(roots)
+
+
+def test_a_sub_agent_s_thread_is_told_where_codex_tells_none() -> None:
+    lines = read_trace("subagent-v1")
+    root = next(said(lines, "turn/started"))["threadId"]
+    replay = Replay(lines=lines)
+    started = next(said(read_trace("kill9-before"), "thread/started"))["thread"]
+    replay.intake.normalizer.adopt({**started, "id": root}, [])
+    told = [
+        event.data.thread
+        for event in replay.run().events
+        if isinstance(event, Emitted) and isinstance(event.data, ThreadStarted)
+    ]
+    assert [(one.root_id, one.source) for one in told] == [(root, "subAgent")]
+    assert told[0].preview.startswith("child task")
+
+
+def test_a_review_s_two_turn_ids_are_one_turn() -> None:
+    started = [
+        event.data.turn.id
+        for event in played("review").events
+        if isinstance(event, Emitted) and isinstance(event.data, TurnStarted)
+    ]
+    ended = [p["turn"]["id"] for p in said(read_trace("review"), "turn/completed")]
+    assert started == ended
+
+
+def test_a_background_command_outlives_its_turn_and_says_so() -> None:
+    last = [
+        event.item
+        for event in played("background-terminal").events
+        if isinstance(event, ItemClosed)
+    ][-1]
+    assert isinstance(last, Command)
+    assert last.background is True
+    assert last.status is ItemStatus.FAILED
+
+
+def test_a_half_message_that_a_retry_abandons_ends_with_its_turn() -> None:
+    ends = [
+        (event.item.status, event.item.text)
+        for event in played("fail-retry-partial-then-ok").events
+        if isinstance(event, ItemClosed) and isinstance(event.item, AgentMessage)
+    ]
+    assert ends == [
+        (ItemStatus.COMPLETED, "recovered fully"),
+        (ItemStatus.INTERRUPTED, "one two three "),
+    ]
+
+
+def test_traces_name_nothing_of_the_machine_they_come_from() -> None:
+    for path in TRACES.glob("*.jsonl"):
+        text = path.read_text()
+        assert "/root/" not in text
+        assert "/work/" not in text
+        assert "eyJ" not in text
