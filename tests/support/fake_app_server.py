@@ -80,6 +80,7 @@ def thread(thread_id: str = "thr_1", **more: object) -> Json:
         "ephemeral": False,
         "historyMode": "paginated",
         "modelProvider": "scripted",
+        "projectId": None,
         "createdAt": 1_796_000_000,
         "updatedAt": 1_796_000_001,
         "status": {"type": "idle"},
