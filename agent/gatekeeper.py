@@ -67,8 +67,8 @@ class GateKeeper:
         self._decide()
 
     def runtime_changed(self) -> None:
-        """The runtime came or went."""
-        self._decide()
+        """The runtime came or went. A gate never opens on nobody's look."""
+        self.look()
 
     def set_locked(self, *, locked: bool) -> None:
         """The owner said lock, or unlock."""

@@ -1,0 +1,172 @@
+"""The whole door around the in-memory runtime, for shell tests on a mock clock."""
+
+from collections.abc import AsyncGenerator, Collection
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import trio
+
+from adapter.runtime import Emitted, RuntimeEvent
+from agent.audit import Audit
+from agent.config import Config
+from agent.door import Door, build_door
+from agent.engines import Foreign, Look, Named, Role
+from agent.offload import inline
+from agent.scopes import Caller, local_caller
+from agent.store import Store
+from tests.support.fake_runtime import AT, FakeRuntime
+from transport.protocol.gateway import Ceiling, Writer, WriterKind
+from transport.protocol.turns import TextInput, TurnStartParams
+
+DESKTOP = Foreign(
+    pid=4_242,
+    since=AT,
+    named=Named(
+        role=Role.APP, kind=WriterKind.DESKTOP, name="Codex desktop", sure=True
+    ),
+    locks=False,
+)
+OLD_CLI = Foreign(
+    pid=4_343,
+    since=AT,
+    named=Named(
+        role=Role.ENGINE, kind=WriterKind.CLI, name="Codex in a terminal", sure=True
+    ),
+    locks=False,
+)
+
+
+class FakeWatch:
+    """A process table that the test writes. `looks` counts the looks."""
+
+    def __init__(self) -> None:
+        self.foreign: list[Foreign] = []
+        self.locks: dict[str, Writer] = {}
+        self.looks = 0
+
+    def look(self) -> Look:
+        self.looks += 1
+        return Look(foreign=tuple(self.foreign))
+
+    def holders(self, thread_ids: Collection[str]) -> dict[str, Writer]:
+        return {one: self.locks[one] for one in thread_ids if one in self.locks}
+
+
+class House:
+    """A door, the runtime behind it, and everything it has told."""
+
+    def __init__(self, door: Door, runtime: FakeRuntime, watch: FakeWatch) -> None:
+        self.door = door
+        self.runtime = runtime
+        self.watch = watch
+        self.events: list[RuntimeEvent] = []
+
+    def named(self, name: str) -> list[Emitted]:
+        """Return the whole events of one name, in order."""
+        return [
+            event
+            for event in self.events
+            if isinstance(event, Emitted) and event.data.event == name
+        ]
+
+    def open_desktop(self) -> None:
+        """The desktop appears; nobody has looked yet."""
+        self.watch.foreign.append(DESKTOP)
+
+    async def close_desktop(self) -> None:
+        """The desktop ends, and two looks have seen that."""
+        self.watch.foreign.remove(DESKTOP)
+        self.door.keeper.look()
+        await trio.sleep(0.3)
+        self.door.keeper.look()
+
+
+def wall_ms() -> int:
+    """The fakes' wall clock: it moves with trio's."""
+    return AT + round(trio.current_time() * 1_000)
+
+
+@asynccontextmanager
+async def open_house(
+    tmp_path: Path,
+    *,
+    runtime: FakeRuntime | None = None,
+    store: Store | None = None,
+    audit: Audit | None = None,
+    idle_s: float = 30.0,
+) -> AsyncGenerator[House]:
+    """Run reader and door; leaving ends every writer."""
+    runtime = runtime or FakeRuntime()
+    watch = FakeWatch()
+    config = Config(
+        state_dir=tmp_path,
+        runtime_dir=tmp_path,
+        codex_home=tmp_path / "codex",
+        idle_s=idle_s,
+    )
+    store = store or Store.open(tmp_path / "ledger.sqlite")
+    audit = audit or Audit(tmp_path / "audit.jsonl", now_ms=wall_ms)
+    events: list[RuntimeEvent] = []
+    try:
+        async with trio.open_nursery() as reader_nursery:
+            async with trio.open_nursery() as nursery:
+                door = build_door(
+                    config,
+                    runtime=runtime,
+                    emit=events.append,
+                    head=lambda: len(events),
+                    now_ms=wall_ms,
+                    handler_nursery=nursery,
+                    store=store,
+                    audit=audit,
+                    watch=watch,
+                    run=inline,
+                )
+                await reader_nursery.start(door.supervisor.serve)
+                house = House(door, runtime, watch)
+                house.events = events
+                yield house
+                nursery.cancel_scope.cancel(reason="test is over")
+            reader_nursery.cancel_scope.cancel(reason="test is over")
+    finally:
+        store.close()
+        audit.close()
+
+
+def device(
+    *scopes: str,
+    roots: Collection[str] = ("/work",),
+    sandbox: str = "workspace-write",
+    policies: Collection[str] = ("untrusted", "on-request"),
+    device_id: str = "d1",
+) -> Caller:
+    """Return a paired device with a ceiling."""
+    return Caller(
+        device_id=device_id,
+        name=device_id,
+        scopes=frozenset(scopes or ("read", "write", "approve")),
+        ceiling=Ceiling(sandbox=sandbox, approval_policy=[*policies], roots=[*roots]),
+    )
+
+
+LOCAL = local_caller()
+
+
+def send(
+    thread_id: str = "thr",
+    text: str = "go on",
+    *,
+    key: str = "key-0123456789abcdef",
+    expected: str | None = None,
+    wait_ms: int = 0,
+    allow_pending: bool = False,
+) -> TurnStartParams:
+    """Return the params of a turn/start."""
+    return TurnStartParams(
+        thread_id=thread_id,
+        input=[TextInput(type="text", text=text)],
+        request_key=key,
+        expected_last_turn_id=expected,
+        wait_ms=wait_ms,
+        allow_pending=allow_pending,
+    )
