@@ -25,7 +25,9 @@ Raw = Mapping[str, Any]
 class Live:
     """Threads, running turns and open items of one process.
 
-    `skipped` counts what was left out on purpose, by reason.
+    `still_running`: commands of an interrupted turn, which Codex does not stop: their
+    items have ended here, their end comes later and is told to nobody. `skipped` counts
+    what was left out on purpose, by reason.
     """
 
     def __init__(self, provenance: str) -> None:
@@ -34,6 +36,7 @@ class Live:
         self.items = OpenItems()
         self.turns: dict[str, TurnRecord] = {}
         self.ended: dict[str, Turn] = {}
+        self.still_running: set[tuple[str, str]] = set()
         self.skipped: dict[str, int] = {}
         self._known: dict[str, None] = {}
         self._alias: dict[str, str] = {}
@@ -68,9 +71,10 @@ class Live:
 
     # Items
 
-    def open(self, thread_id: str, source_type: str, item: Item, at: int) -> ItemOpened:
+    def open(self, opened: OpenItem, at: int) -> ItemOpened:
         """Open an item."""
-        self.items.begin(OpenItem(thread_id, source_type, item))
+        self.items.begin(opened)
+        thread_id, item = opened.thread_id, opened.item
         if (record := self.turns.get(item.turn_id)) is not None:
             record.began(item.id)
         root = self.tree.root_of(thread_id)

@@ -39,7 +39,9 @@ def item_began(
         return events + live.skip("an item that began twice")
     if before is not None:
         events.append(live.interrupt(before, at, "item/started"))
-    return [*events, live.open(thread_id, text(raw["type"]), item, at)]
+    spawned = raw.get("processId") is not None
+    opened = OpenItem(thread_id, text(raw["type"]), item, spawned=spawned)
+    return [*events, live.open(opened, at)]
 
 
 def item_grew(
@@ -80,6 +82,7 @@ def item_ended(
     events: Events = []
     if live.items.get(thread_id, item_id) is None:
         if live.items.ended(thread_id, item_id):
+            live.still_running.discard((thread_id, item_id))
             return live.skip("the end of an item that has ended")
         events = item_began(live, thread_id, turn_id, raw, at, began=ended)
     opened = live.items.get(thread_id, item_id)

@@ -8,18 +8,24 @@ turn; a turn whose rootTurnId is another thread's belongs to a sub-agent.
 from typing import cast
 
 from adapter.history import ended_turn
+from adapter.limits import LINE_CHARS
 from adapter.live import Events, Live, Raw
+from adapter.notices import notice
+from adapter.open_items import OpenItem
 from adapter.runtime import RuntimeEvent
 from adapter.shapes import maybe_id, seconds, wire_id
+from adapter.texts import one_line
 from adapter.tree import Node
 from adapter.turn_record import TurnRecord
 from generated import codex
 from transport.protocol.events import (
     EventData,
+    NoticeLevel,
     TurnCompleted,
     TurnStarted,
     UsageChanged,
 )
+from transport.protocol.items import Command
 from transport.protocol.turns import Turn, TurnStatus, Usage
 
 
@@ -62,11 +68,14 @@ def turn_ended(live: Live, thread_id: str, raw: Raw, at: int) -> Events:
     record = live.turns.get(turn_id)
     if record is None:
         return events + live.skip("the end of a turn that does not run")
+    running_on: Events = []
     for opened in live.items.of_turn(turn_id):
-        if not (turn.status is TurnStatus.COMPLETED and opened.outlives_turn):
-            events.append(live.interrupt(opened, at, "turn/completed"))
+        if turn.status is TurnStatus.COMPLETED and opened.outlives_turn:
+            continue
+        running_on += _still_running(live, opened, at)
+        events.append(live.interrupt(opened, at, "turn/completed"))
     events.append(_finish(live, node, record, turn, at))
-    return events + live.changed(node, at)
+    return events + running_on + live.changed(node, at)
 
 
 def ensure_told(live: Live, node: Node, turn_id: str, at: int) -> Events:
@@ -117,6 +126,17 @@ def about_turn(
     """Tell something of a turn, and the turn before it."""
     told = ensure_told(live, live.tree.node(thread_id), turn_id, at)
     return [*told, live.event(thread_id, data, at)]
+
+
+def _still_running(live: Live, opened: OpenItem, at: int) -> Events:
+    """Say that an interrupt does not stop a running command."""
+    if not (isinstance(opened.item, Command) and opened.spawned):
+        return []
+    live.still_running.add((opened.thread_id, opened.item.id))
+    words = f"the turn was stopped, this command still runs: {opened.item.command}"
+    line = one_line(words, LINE_CHARS)
+    said = notice(NoticeLevel.WARNING, "stillRunning", line, opened.thread_id)
+    return [live.event(opened.thread_id, said, at)]
 
 
 def _canonical(live: Live, node: Node, raw: Raw) -> str:

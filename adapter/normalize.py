@@ -99,7 +99,9 @@ class Normalizer:
     def busy(self) -> bool:
         """A running turn, an open item, a background command, an active goal; children too."""
         live = self._live
-        return bool(live.items) or any(node.active for node in live.tree.nodes.values())
+        if live.items or live.still_running:
+            return True
+        return any(node.active for node in live.tree.nodes.values())
 
     @property
     def misfits(self) -> Mapping[str, int]:

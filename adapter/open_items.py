@@ -66,14 +66,17 @@ class TextSoFar:
 
 
 class OpenItem:
-    """One item in progress."""
+    """One item in progress. `spawned`: a process of it is known to run."""
 
-    __slots__ = ("_texts", "item", "source_type", "thread_id")
+    __slots__ = ("_texts", "item", "source_type", "spawned", "thread_id")
 
-    def __init__(self, thread_id: str, source_type: str, item: Item) -> None:
+    def __init__(
+        self, thread_id: str, source_type: str, item: Item, *, spawned: bool = False
+    ) -> None:
         self.thread_id = thread_id
         self.source_type = source_type
         self.item = item
+        self.spawned = spawned
         self._texts: dict[tuple[DeltaChannel, int], TextSoFar] = {}
 
     @property
@@ -83,6 +86,7 @@ class OpenItem:
 
     def append(self, channel: DeltaChannel, part: int, text: str) -> None:
         """Take a delta in."""
+        self.spawned = self.spawned or channel is DeltaChannel.OUTPUT
         key = (channel, max(0, min(part, _PARTS - 1)))
         self._texts.setdefault(key, TextSoFar()).append(text)
 
