@@ -1,7 +1,5 @@
 """`approve` and `deny`: one answer to one question, as it was shown. Trio shell."""
 
-from transport.client import Client
-
 from clients.cli.asking import at_terminal, confirm
 from clients.cli.doors import open_door
 from clients.cli.exits import ExitCode, FailedError, UsageProblemError
@@ -9,6 +7,7 @@ from clients.cli.find import find_approval
 from clients.cli.lines.approvals import approval_lines, resolved_line
 from clients.cli.plain import one_line
 from clients.cli.screen import Screen
+from transport.client import Client
 from transport.protocol.approvals import (
     Approval,
     ApprovalAnswerParams,

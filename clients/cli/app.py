@@ -181,9 +181,10 @@ def demo() -> None:
 
     With a scripted model and a temporary CODEX_HOME: it touches nothing of yours.
     """
-    from clients.cli import entry, workstation
+    from clients.cli import demo as story
+    from clients.cli import entry
 
-    _end(entry.guard(workstation.demo, as_json=False))
+    _end(entry.run(story.demo))
 
 
 @app.command()
@@ -426,6 +427,27 @@ def deny(
 
     command = partial(answering.deny, host=host, approval=approval, stop=stop)
     _end(entry.run(command, as_json=as_json))
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"threadgate {version('threadgate')}")
+        raise typer.Exit
+
+
+@app.callback(help=_HELP)
+def common(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Say which."
+        ),
+    ] = False,
+) -> None:
+    """Options of the program itself; its help is `_HELP`."""
+    del version
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Final
 
 import trio
 
@@ -15,7 +16,8 @@ from transport.errors import Refusal
 
 Command = Callable[[Screen], Awaitable[int]]
 
-INTERRUPTED = 130  # what shells use for Ctrl-C
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SIGNAL_CODE: Final = 128  # plus its number: what shells say of a program it ended
 
 
 def run(command: Command, *, as_json: bool = False) -> int:
@@ -53,7 +55,7 @@ def guard(act: Callable[[Screen], int], as_json: bool) -> int:
     try:
         return act(screen)
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return _SIGNAL_CODE + signal.SIGINT
     except BrokenPipeError:
         # The reader of our output left (`| head`). Python would complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -63,20 +65,22 @@ def guard(act: Callable[[Screen], int], as_json: bool) -> int:
 
 
 async def _interruptible(command: Command, screen: Screen) -> int:
-    """Ctrl-C cancels, so that the connection is closed with a word."""
+    """Ctrl-C cancels, so that what was opened is closed in order."""
+    heard: list[int] = []
     with trio.CancelScope() as scope:
-        async with open_background(partial(_cancel_on_interrupt, scope)):
+        async with open_background(partial(_cancel_on_signal, scope, heard)):
             return await command(screen)
-    return INTERRUPTED
+    return _SIGNAL_CODE + heard[0]
 
 
-async def _cancel_on_interrupt(
-    scope: trio.CancelScope, *, task_status: trio.TaskStatus[None]
+async def _cancel_on_signal(
+    scope: trio.CancelScope, heard: list[int], *, task_status: trio.TaskStatus[None]
 ) -> None:
-    with trio.open_signal_receiver(signal.SIGINT) as signals:
+    with trio.open_signal_receiver(*_ENDING) as signals:
         task_status.started()
-        async for _ in signals:
-            scope.cancel(reason="Ctrl-C")
+        async for number in signals:
+            heard.append(number)
+            scope.cancel(reason="a signal to end")
 
 
 def _ended_by(error: Exception, screen: Screen) -> int:

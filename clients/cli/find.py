@@ -6,8 +6,6 @@ Never a guess: see `choose`. A whole id is taken as it is; the Agent answers for
 import re
 from typing import Final
 
-from transport.client import Client
-
 from clients.cli.choose import MIN_PREFIX, pick
 from clients.cli.clock import Clock
 from clients.cli.exits import FailedError, UsageProblemError
@@ -16,6 +14,7 @@ from clients.cli.lines.devices import device_choice
 from clients.cli.lines.threads import thread_choice
 from clients.cli.plain import one_line
 from clients.cli.style import line
+from transport.client import Client
 from transport.protocol.admin import DeviceListParams, DeviceRow
 from transport.protocol.approvals import Approval, ApprovalListParams
 from transport.protocol.methods import APPROVAL_LIST, DEVICE_LIST, THREAD_LIST

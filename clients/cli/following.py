@@ -12,7 +12,10 @@ from typing import Final
 import trio
 
 from clients.cli.eventjson import event_json
+from clients.cli.exits import FailedError
+from clients.cli.lines.threads import turn_end
 from clients.cli.screen import Screen
+from clients.cli.style import dim
 from clients.cli.transcript import Transcript
 from clients.cli.turn_watch import TurnWatch
 from transport.background import open_background
@@ -24,6 +27,7 @@ from transport.subscription import ClientEvent, Resumed
 
 Start = Callable[[], Awaitable[tuple[str, Turn]]]
 
+REREAD: Final = 20  # turns, newest first, among which ours must be
 MAX_EARLY: Final = 10_000  # events kept before the answer; more are told by the history
 
 
@@ -65,8 +69,16 @@ class _Follower:
             self.stop_if_over()
 
     async def reread(self) -> None:
-        params = ThreadReadParams(thread_id=self.thread_id, turns=5)
-        self.watch.reread((await self.client.call(THREAD_READ, params)).turns)
+        """After a gap history tells whether the turn has ended."""
+        params = ThreadReadParams(thread_id=self.thread_id, turns=REREAD)
+        turns = (await self.client.call(THREAD_READ, params)).turns
+        if not self.watch.reread(turns):
+            raise FailedError(
+                "the turn is not in the thread's history: look with "
+                f"`threadgate read {self.thread_id}` before you send again"
+            )
+        if (ended := self.watch.ended) is not None:
+            self.screen.say(dim(f"── turn {ended.id} "), turn_end(ended))
 
     def show(self, event: ClientEvent) -> None:
         if self.screen.as_json:

@@ -16,11 +16,11 @@ from pydantic import (
     PlainSerializer,
     ValidationError,
 )
-from transport.client import Paired, Target
 
 from clients.cli.exits import FailedError, UsageProblemError
 from clients.cli.plain import one_line
 from clients.cli.style import Line, Span, line
+from transport.client import Paired, Target
 from transport.keys import PrivateKey, Secret, read_secret_file, write_secret_file
 from transport.pairing import PairingText
 

@@ -77,8 +77,12 @@ async def offer(
 
     `ask` gets the candidate after it was shown. Raises: FailedError (a no, an end).
     """
-    opened = await client.call(PAIR_OPEN, params)
-    show_offer(screen, opened)
+    show_offer(screen, await client.call(PAIR_OPEN, params))
+    return await see_through(screen, client, ask)
+
+
+async def see_through(screen: Screen, client: Client, ask: Ask) -> DeviceRow:
+    """Wait for who takes the open offer, and decide; return the new device."""
     came = await client.call(PAIR_AWAIT, PairAwaitParams())
     device = came.device or await _decide(screen, client, _candidate(came), ask)
     screen.lines([paired_line(device)])

@@ -30,11 +30,17 @@ class TurnWatch:
         if isinstance(event, EventSeen) and isinstance(event.data, TurnCompleted):
             self._note(event.data.turn)
 
-    def reread(self, turns: Iterable[Turn]) -> None:
-        """Take in history: after a gap the end may have been missed."""
-        for turn in turns:
-            if turn.status is not TurnStatus.IN_PROGRESS and not turn.inferred:
+    def reread(self, turns: Iterable[Turn]) -> bool:
+        """Take in the newest turns of history; return whether ours is among them.
+
+        After a gap its end may have been missed. Where the Agent died with it, history
+        only infers that it was interrupted: that is its end too.
+        """
+        found = [turn for turn in turns if turn.id == self._turn_id]
+        for turn in found:
+            if turn.status is not TurnStatus.IN_PROGRESS:
                 self._note(turn)
+        return bool(found)
 
     @property
     def ended(self) -> Turn | None:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from clients.cli.screen import Screen
 
 
-def admin_socket() -> Path:
+def admin_socket(environ: Mapping[str, str] = os.environ) -> Path:
     """Return where the Agent of this machine listens for its owner."""
-    return _config(os.environ).runtime_dir / "admin.sock"
+    return _config(environ).runtime_dir / "admin.sock"
 
 
 def _config(environ: Mapping[str, str]) -> "Config":
@@ -49,10 +49,4 @@ def serve(
     """Run the Agent until a signal ends it."""
     del screen
     _serving(tcp, state, codex)
-    return ExitCode.FAILED
-
-
-def demo(screen: "Screen") -> int:
-    """Show the main job."""
-    del screen
     return ExitCode.FAILED

@@ -294,11 +294,20 @@ def test_another_turns_end_is_not_ours_and_is_not_kept_for_ever() -> None:
     assert watch.ended is None
 
 
-def test_after_a_gap_history_tells_the_end_unless_it_only_guesses() -> None:
+def test_after_a_gap_history_tells_the_end_even_where_it_infers_it() -> None:
     watch = TurnWatch()
     watch.expect("turn-1")
-    guess = samples.turn(status=TurnStatus.INTERRUPTED)
-    watch.reread([guess.model_copy(update={"inferred": True})])
+    running = samples.turn(status=TurnStatus.IN_PROGRESS)
+    assert watch.reread([samples.turn("turn-2"), running])
     assert watch.ended is None
-    watch.reread([samples.turn("turn-2"), samples.turn("turn-1")])
-    assert watch.ended == samples.turn("turn-1")
+    died = samples.turn(status=TurnStatus.INTERRUPTED)
+    died = died.model_copy(update={"inferred": True})
+    assert watch.reread([died])
+    assert watch.ended == died
+
+
+def test_a_turn_that_history_does_not_know_is_not_waited_for() -> None:
+    watch = TurnWatch()
+    watch.expect("turn-1")
+    assert not watch.reread([samples.turn("turn-2")])
+    assert watch.ended is None
