@@ -8,17 +8,29 @@ import secrets
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Final
 
 import trio
 
 from adapter.app_server import Setup, open_app_server
 from adapter.binary import Codex
 from adapter.errors import ReaderFirstError
-from adapter.limits import APPROVAL_MS, OWN_RELEASE_S
+from adapter.limits import APPROVAL_MS, NOTICES_SAID, OWN_RELEASE_S
 from adapter.reader import CodexReader
-from adapter.runtime import Emit, Guard, Reader, Runtime, ThreadWriter
+from adapter.runtime import (
+    Emit,
+    Emitted,
+    Guard,
+    Reader,
+    Runtime,
+    RuntimeEvent,
+    ThreadWriter,
+)
 from adapter.writer import CodexWriter
 from transport.background import open_background
+from transport.protocol.events import Notice
+
+CONFIG_WARNING: Final = "configWarning"
 
 
 class CodexRuntime(Runtime):
@@ -51,6 +63,7 @@ class CodexRuntime(Runtime):
         self._pids: set[int] = set()
         self._readers = 0
         self._released: dict[str, float] = {}
+        self._warned: set[str] = set()
 
     def own_pids(self) -> set[int]:
         """Return the app-servers of ours that live now."""
@@ -60,7 +73,7 @@ class CodexRuntime(Runtime):
     async def open_reader(self, emit: Emit) -> AsyncGenerator[Reader]:
         """Start the reader; it is the first of our processes, always."""
         async with open_app_server(
-            self._setup, emit, name="codex reader", pids=self._pids
+            self._setup, self._once(emit), name="codex reader", pids=self._pids
         ) as server:
             self._readers += 1
             try:
@@ -81,7 +94,11 @@ class CodexRuntime(Runtime):
         writer: CodexWriter | None = None
         try:
             async with open_app_server(
-                self._setup, emit, name="codex writer", pids=self._pids, guard=guard
+                self._setup,
+                self._once(emit),
+                name="codex writer",
+                pids=self._pids,
+                guard=guard,
             ) as server:
                 writer = CodexWriter(server, released_lately=self._released_lately)
                 async with open_background(writer.watch_shell):
@@ -89,6 +106,20 @@ class CodexRuntime(Runtime):
         finally:
             if writer is not None and writer.thread_id is not None:
                 self._note_release(writer.thread_id)
+
+    def _once(self, emit: Emit) -> Emit:
+        """Tell a warning about the configuration once, not by each process anew."""
+
+        def tell(event: RuntimeEvent) -> None:
+            data = event.data if isinstance(event, Emitted) else None
+            if isinstance(data, Notice) and data.code == CONFIG_WARNING:
+                if data.message in self._warned:
+                    return
+                if len(self._warned) < NOTICES_SAID:
+                    self._warned.add(data.message)
+            emit(event)
+
+        return tell
 
     def _note_release(self, thread_id: str) -> None:
         now = trio.current_time()

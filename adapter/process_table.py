@@ -47,6 +47,8 @@ def identify(pid: int) -> Identity | None:
 
 
 def _parents() -> Iterator[tuple[int, int]]:
+    if not PROC.is_dir():
+        return  # no Linux: nothing is known, so nothing is waited for
     for name in os.listdir(PROC):
         if name.isdigit():
             try:

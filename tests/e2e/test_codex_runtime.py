@@ -33,7 +33,7 @@ from tests.support.foreign import ForeignRefusedError, open_foreign
 from tests.support.runtimes import Running, Seen, open_codex_runtime, open_gate
 from transport.errors import ApprovalClosed, Conflict, InvalidParams, NotFound
 from transport.protocol.approvals import ApprovalKind, ApprovalState
-from transport.protocol.events import ThreadChanged
+from transport.protocol.events import Notice, ThreadChanged
 from transport.protocol.threads import ThreadMode, ThreadStatus
 from transport.protocol.turns import TurnStatus
 
@@ -550,7 +550,66 @@ async def test_an_interrupt_pauses_the_goal_that_would_start_the_next_turn(
 
 
 @each_version
-async def test_a_rename_elsewhere_is_told_by_the_reader(version: str) -> None:
+async def test_a_change_of_files_is_shown_whole_and_applied_only_after_a_yes(
+    version: str,
+) -> None:
+    with trio.fail_after(60):
+        async with open_stage(version) as stage, stage.run.writer() as writer:
+            new = NewThread(cwd=str(stage.home.workspace), sandbox="read-only")
+            loaded = await writer.start_thread(new, guard=open_gate)
+            assert loaded.settings.sandbox == "read-only"
+            for choice, name in (("deny", "no.txt"), ("allow", "yes.txt")):
+                patch = (
+                    f"*** Begin Patch\n*** Add File: {name}\n+hello\n*** End Patch\n"
+                )
+                turn = await writer.start_turn(
+                    [script([{"patch": patch}], [{"msg": "so be it"}])],
+                    client_key=KEY + name,
+                    guard=open_gate,
+                )
+                asked = await stage.seen.approval()
+                assert asked.kind is ApprovalKind.FILE_CHANGE
+                assert asked.detail.changes is not None
+                (change,) = asked.detail.changes
+                assert change.path == str(stage.home.workspace / name)
+                assert "hello" in change.diff
+                await writer.answer(
+                    asked.id, digest=asked.digest, choice=choice, decided_by="me"
+                )
+                await stage.seen.turn_completed(turn.id)
+                written = (stage.home.workspace / name).exists()
+                assert written == (choice == "allow")
+
+
+@each_version
+async def test_a_message_larger_than_a_pipe_arrives_whole(version: str) -> None:
+    text = "".join(f"{number:06} " for number in range(28_000))  # 196 kB
+    with trio.fail_after(60):
+        async with open_stage(version) as stage, stage.run.writer() as writer:
+            await stage.new_thread(writer, text)
+            assert text in stage.model.requests[-1].user_texts
+
+
+@each_version
+async def test_a_warning_about_the_configuration_is_told_once_for_all_processes(
+    version: str,
+) -> None:
+    with trio.fail_after(60):
+        async with open_stage(version, extra='model_verbosity = "absurd"') as stage:
+            for _ in range(2):
+                async with stage.run.writer():
+                    pass
+            warnings = [
+                data.message
+                for data in stage.seen.data(Notice)
+                if data.code == "configWarning"
+            ]
+            assert warnings
+            assert len(warnings) == len(set(warnings))
+
+
+@each_version
+async def test_a_new_threads_name_is_told_once_it_runs(version: str) -> None:
     with trio.fail_after(60):
         async with open_stage(version) as stage, stage.run.writer() as writer:
             new = NewThread(cwd=str(stage.home.workspace), name="The title")
