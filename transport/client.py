@@ -193,9 +193,7 @@ class Client:
             yield feed
         finally:
             self._feed = None
-            if self._link is not None:
-                nothing = SubscribeParams(threads=[], deltas=False).wire()
-                self._link.request_nowait(EVENTS_SUBSCRIBE.name, nothing)
+            self._unsubscribe()
 
     async def serve(self, *, task_status: trio.TaskStatus[None]) -> None:
         """Keep the session; for `open_client`. Ready when the first one is open."""
@@ -341,6 +339,13 @@ class Client:
         if (link := self._link) is not None:
             with suppress(LinkLostError):
                 await self._subscribe(link, feed)
+
+    def _unsubscribe(self) -> None:
+        """Ask for no more events; the answer does not matter."""
+        if self._link is not None:
+            nothing = SubscribeParams(threads=[], deltas=False).wire()
+            with suppress(LinkLostError, trio.WouldBlock):
+                self._link.request_nowait(EVENTS_SUBSCRIBE.name, nothing)
 
     async def _subscribe(self, link: Link, feed: Feed) -> None:
         params = feed.subscription.params()

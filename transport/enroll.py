@@ -11,6 +11,7 @@ from transport.background import open_background
 from transport.channel import Channel, Mode
 from transport.dial import shake_hands
 from transport.errors import (
+    LinkLostError,
     PairingTextError,
     SilentAgentError,
     TransportError,
@@ -106,16 +107,21 @@ async def _shake_hands(
 async def _confirm(channel: Channel, client: ClientInfo) -> PairingConfirmResult:
     link = Link(channel)
     params = PairingConfirmParams(client=client).wire()
+    answer = link.request_nowait(PAIRING_CONFIRM.name, params)
+    ended: TransportError | None = None
     try:
         async with open_background(partial(link.serve, _ignore)):
             with trio.move_on_after(PAIRING_S):
-                raw = await link.request(PAIRING_CONFIRM.name, params)
-                return PairingConfirmResult.model_validate(raw)
-    except (TransportError, ValidationError) as exc:
-        raise UnreachableError(
-            f"the pairing did not come about ({exc}). Ask for a new pairing text."
-        ) from exc
-    raise UnreachableError("nobody at the workstation decided in time")
+                await answer.done.wait()
+    except TransportError as exc:  # the Agent closes right behind its answer
+        ended = exc
+    if isinstance(answer.error, LinkLostError):
+        why = str(ended or "nobody decided in time")
+        raise UnreachableError(f"not paired: {why}. Ask for a new text.") from ended
+    try:
+        return PairingConfirmResult.model_validate(await answer.wait())
+    except ValidationError as exc:
+        raise UnreachableError("the Agent's answer is not as specified") from exc
 
 
 def _ignore(frame: Frame) -> None:

@@ -77,9 +77,12 @@ def read_secret_file(path: Path) -> bytes:
     except OSError as exc:
         why = "a symbolic link" if exc.errno == errno.ELOOP else exc.strerror
         raise KeyFileError(f"{path} cannot be opened: {why}. Remove it.") from exc
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         _check_file(path, os.fstat(descriptor))
-        data = file.read(_MAX_FILE + 1)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            data = file.read(_MAX_FILE + 1)
+    finally:
+        os.close(descriptor)
     if len(data) > _MAX_FILE:
         raise KeyFileError(f"{path} is larger than {_MAX_FILE} bytes.")
     return data

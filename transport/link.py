@@ -5,7 +5,6 @@ never cuts a record in half, and requests that come together leave in one write.
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final, NoReturn, cast
@@ -31,14 +30,22 @@ _U32: Final = 2**32
 
 
 @dataclass(eq=False, slots=True)
-class _Waiting:
-    """A request without its answer. `take`: told the result before what follows it."""
+class Answer:
+    """What a request comes to. `take`: told the result before what follows it."""
 
     take: Callable[[Frame], None] | None
     done: trio.Event = field(default_factory=trio.Event)
     sent: bool = False
     result: Frame | None = None
-    error: Exception | None = None
+    error: Refusal | LinkLostError | None = None
+
+    async def wait(self) -> Frame:
+        """Return the result, or raise the error, once there is one."""
+        await self.done.wait()
+        if self.error is not None:
+            raise self.error
+        assert self.result is not None
+        return self.result
 
 
 class Link:
@@ -50,8 +57,8 @@ class Link:
         self._ids = count(1)
         self._pings = count(1)
         self._room = trio.Semaphore(SESSION_LIMITS.in_flight)
-        self._pending: dict[int, _Waiting] = {}
-        self._outbox: list[tuple[bytes, _Waiting | None]] = []
+        self._pending: dict[int, Answer] = {}
+        self._outbox: list[tuple[bytes, Answer | None]] = []
         self._work = trio.Event()
         self.lost = False
 
@@ -76,18 +83,17 @@ class Link:
             LinkLostError: the connection ended first.
         """
         await self._room.acquire()
-        waiting = self._post(method, params, take)
-        await waiting.done.wait()
-        if waiting.error is not None:
-            raise waiting.error
-        assert waiting.result is not None
-        return waiting.result
+        return await self._post(method, params, take).wait()
 
-    def request_nowait(self, method: str, params: Mapping[str, Any]) -> None:
-        """Ask and forget; not sent where too much is in flight."""
-        with suppress(trio.WouldBlock, LinkLostError):
-            self._room.acquire_nowait()
-            self._post(method, params, None)
+    def request_nowait(self, method: str, params: Mapping[str, Any]) -> Answer:
+        """Send a request and return its answer to be.
+
+        Raises:
+            trio.WouldBlock: as many as allowed are in flight.
+            LinkLostError, TooLarge: as `request`.
+        """
+        self._room.acquire_nowait()
+        return self._post(method, params, None)
 
     async def serve(
         self,
@@ -115,7 +121,7 @@ class Link:
         method: str,
         params: Mapping[str, Any],
         take: Callable[[Frame], None] | None,
-    ) -> _Waiting:
+    ) -> Answer:
         """Queue a request; its place in flight is taken, and given back if it fails."""
         number = next(self._ids)
         try:
@@ -123,7 +129,7 @@ class Link:
         except BaseException:
             self._room.release()
             raise
-        waiting = self._pending[number] = _Waiting(take)
+        waiting = self._pending[number] = Answer(take)
         self._queue(frame, waiting)
         return waiting
 
@@ -138,7 +144,7 @@ class Link:
             )
         return frame
 
-    def _queue(self, frame: bytes, waiting: _Waiting | None) -> None:
+    def _queue(self, frame: bytes, waiting: Answer | None) -> None:
         self._outbox.append((frame, waiting))
         self._work.set()
 

@@ -279,6 +279,7 @@ async def test_a_cut_connection_comes_back_after_half_a_second_or_so(
     async with connected() as world:
         (await world.session()).channel.cut()
         await world.session()
+        await wait_all_tasks_blocked()
     first, second = world.agent.dialled
     assert 0.25 <= second - first <= 0.75
     assert [link.up for link in world.links] == [True, False, True]
