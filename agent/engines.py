@@ -104,6 +104,7 @@ _WRITES_NOTHING: Final = frozenset(
 )
 # `app-server daemon …` only controls; the server itself runs with `--listen`.
 _SERVER_CONTROL: Final = _WRITES_NOTHING | {"daemon"}
+_WRITES_ITSELF: Final = frozenset({"app-server", "exec", "e", "review", "mcp-server"})
 # One binary, called by another name for another job.
 _ALIASES: Final = frozenset(
     {"codex-linux-sandbox", "codex-execve-wrapper", "apply_patch", "applypatch"}
@@ -281,9 +282,11 @@ def writes(argv: Sequence[str]) -> bool:
     if alias in _ALIASES or _ONLY_TELLS & set(argv[1:]):
         return False
     words = _words(argv)
+    remote = any(arg == "--remote" or arg.startswith("--remote=") for arg in argv)
+    if remote and not _WRITES_ITSELF & set(words[:1]):
+        return False  # a terminal that only shows what a server elsewhere does
     if not words:
-        # A terminal that only shows what a server elsewhere does writes nothing.
-        return not any(arg == "--remote" or arg.startswith("--remote=") for arg in argv)
+        return True
     if words[0] == "app-server":
         return not words[1:2] or words[1] not in _SERVER_CONTROL
     return words[0] not in _WRITES_NOTHING

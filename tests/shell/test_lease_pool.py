@@ -1,0 +1,186 @@
+"""Writers of ours: when they end, and what everybody is told."""
+
+from pathlib import Path
+
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from tests.support.door import LOCAL, House, open_house, send
+from tests.support.fake_runtime import FakeWriter
+from transport.protocol.events import ThreadChanged
+from transport.protocol.gateway import LeaseState
+from transport.protocol.threads import ThreadMode, ThreadStatus
+
+
+async def one_turn(house: House) -> FakeWriter:
+    house.runtime.add("thr", "t1")
+    await house.door.admission.start_turn(LOCAL, send())
+    return house.runtime.writers[0]
+
+
+def leases_told(house: House) -> list[str]:
+    told: list[str] = []
+    for event in house.named("thread/changed"):
+        assert isinstance(event.data, ThreadChanged)
+        told.append(str(event.data.thread.lease))
+    return told
+
+
+async def test_an_idle_writer_is_released_after_thirty_seconds(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        writer = await one_turn(house)
+        await trio.sleep(300)
+        assert not writer.reaped  # its turn runs
+        writer.finish_turn()
+        await trio.sleep(29)
+        assert house.door.pool.state("thr") is LeaseState.HELD
+        await trio.sleep(2)
+        assert writer.reaped
+        assert not writer.hurried
+        assert house.door.pool.state("thr") is LeaseState.NONE
+        assert house.door.pool.leases() == []
+        assert leases_told(house) == ["held", "releasing", "none"]
+
+
+async def test_work_of_any_kind_starts_the_idle_time_anew(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        writer = await one_turn(house)
+        writer.finish_turn()
+        await trio.sleep(20)
+        writer.busy_too = True
+        writer.stir()
+        await trio.sleep(20)
+        writer.busy_too = False
+        writer.stir()
+        await trio.sleep(29)
+        assert not writer.reaped
+        await trio.sleep(2)
+        assert writer.reaped
+
+
+async def test_a_pending_approval_keeps_the_writer(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        writer = await one_turn(house)
+        writer.ask()
+        house.open_desktop()
+        house.door.keeper.look()
+        await trio.sleep(300)
+        assert not writer.reaped
+
+
+async def test_an_idle_writer_is_released_at_once_when_the_gate_closes(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        writer = await one_turn(house)
+        writer.finish_turn()
+        await trio.sleep(1)
+        house.open_desktop()
+        house.door.keeper.look()
+        await wait_all_tasks_blocked()
+        assert writer.reaped
+        assert writer.hurried
+
+
+async def test_a_thread_is_nobodys_only_when_the_process_has_been_reaped(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        writer = await one_turn(house)
+        writer.finish_turn()
+        gone = trio.Event()
+        house.runtime.at("writer.close", gone.wait)
+        await trio.sleep(40)
+        assert house.door.pool.state("thr") is LeaseState.RELEASING
+        assert house.door.pool.writer_of("thr") is None  # nothing is written to it
+        assert not writer.reaped
+        gone.set()
+        await wait_all_tasks_blocked()
+        assert house.door.pool.state("thr") is LeaseState.NONE
+
+
+async def test_a_send_during_the_release_waits_for_the_end_and_starts_afresh(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        writer = await one_turn(house)
+        writer.finish_turn()
+        house.runtime.at("writer.close", lambda: trio.sleep(2))  # noqa: ASYNC105 - the runtime awaits it
+        await trio.sleep(30.5)
+        assert house.door.pool.state("thr") is LeaseState.RELEASING
+        await house.door.admission.start_turn(LOCAL, send(key="another-key-0123456"))
+        assert writer.reaped
+        assert len(house.runtime.writers) == 2
+
+
+async def test_a_writer_that_dies_frees_the_thread_for_the_next_turn(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        writer = await one_turn(house)
+        writer.die()
+        await wait_all_tasks_blocked()
+        assert house.door.pool.leases() == []
+        assert house.door.pool.ended_unclean("thr")
+        await house.door.admission.start_turn(LOCAL, send(key="another-key-0123456"))
+        assert not house.door.pool.ended_unclean("thr")
+
+
+async def test_one_faulty_writer_does_not_end_the_others(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        writer = await one_turn(house)
+        house.runtime.add("other", "t1")
+        await house.door.admission.start_turn(
+            LOCAL, send("other", key="another-key-0123456")
+        )
+
+        def fault() -> None:
+            raise ValueError("a bug of ours")
+
+        house.runtime.at("writer.close", fault)
+        writer.die()
+        await wait_all_tasks_blocked()
+        assert house.door.pool.state("thr") is LeaseState.NONE
+        assert house.door.pool.state("other") is LeaseState.HELD
+
+
+async def test_while_a_thread_is_ours_it_is_told_as_live_and_as_it_is(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        await one_turn(house)
+        changed = house.named("thread/changed")[0].data
+        assert isinstance(changed, ThreadChanged)
+        assert changed.thread.mode is ThreadMode.LIVE
+        assert changed.thread.status is ThreadStatus.IDLE
+        rows = house.door.pool.leases()
+        assert [(row.thread_id, str(row.state)) for row in rows] == [("thr", "held")]
+
+
+async def test_closing_the_agent_ends_every_writer(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        await one_turn(house)
+        runtime = house.runtime
+    assert runtime.live == []
+
+
+async def test_shutting_down_while_a_writer_starts_leaves_no_process(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        house.runtime.add("thr", "t1")
+        house.runtime.at("resume", trio.sleep_forever)
+        with trio.move_on_after(1):
+            await house.door.admission.start_turn(LOCAL, send())
+        runtime = house.runtime
+    assert runtime.live == []
