@@ -75,6 +75,7 @@ def turn_ended(live: Live, thread_id: str, raw: Raw, at: int) -> Events:
         running_on += _still_running(live, opened, at)
         events.append(live.interrupt(opened, at, "turn/completed"))
     events.append(_finish(live, node, record, turn, at))
+    node.rest(failed=turn.status is TurnStatus.FAILED)
     return events + running_on + live.changed(node, at)
 
 

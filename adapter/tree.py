@@ -16,6 +16,8 @@ _WAITING: Final = frozenset(
     {ThreadStatus.WAITING_ON_APPROVAL, ThreadStatus.WAITING_ON_INPUT}
 )
 
+_ACTIVE: Final = _WAITING | {ThreadStatus.RUNNING}
+
 
 @dataclass(slots=True, kw_only=True)
 class Node:
@@ -49,8 +51,12 @@ class Node:
     @property
     def active(self) -> bool:
         """A turn runs, or Codex says that something does, or a goal will start one."""
-        busy = self.said is ThreadStatus.RUNNING or self.said in _WAITING
-        return self.running is not None or busy or self.goal
+        return self.running is not None or self.said in _ACTIVE or self.goal
+
+    def rest(self, *, failed: bool) -> None:
+        """The running turn has ended; Codex should have said so before, with idle."""
+        if self.running is None and self.said in _ACTIVE:
+            self.said = ThreadStatus.FAILED if failed else ThreadStatus.IDLE
 
 
 class Tree:
