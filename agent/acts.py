@@ -5,12 +5,12 @@ so it must not be cancelled half way because a phone lost its network. Whoever c
 repeats the call with its key and gets the outcome.
 """
 
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from functools import partial
 
 import trio
 
+from agent.changes import Changes
 from agent.edge_limits import ACTS_A_DEVICE
 from transport.errors import Overloaded
 
@@ -20,11 +20,12 @@ class Acts:
 
     def __init__(self, handler_nursery: trio.Nursery) -> None:
         self._nursery = handler_nursery
-        self._running: Counter[str] = Counter()
+        self._scopes: dict[str, set[trio.CancelScope]] = {}
+        self._ended = Changes()
 
     def check_room(self, device_id: str) -> None:
         """Raise `Overloaded` where the device has too many acts under way."""
-        if self._running[device_id] >= ACTS_A_DEVICE:
+        if len(self._scopes.get(device_id, ())) >= ACTS_A_DEVICE:
             raise Overloaded(
                 f"{ACTS_A_DEVICE} acts of this device are under way; wait for one.",
                 data={"limit": ACTS_A_DEVICE},
@@ -35,6 +36,16 @@ class Acts:
         """Start one; return when it has come to its first wait."""
         await self._nursery.start(partial(self._run, device_id, act))
 
+    async def stop(self, device_id: str) -> None:
+        """Cancel the device's acts; return when none is left.
+
+        What was handed to Codex is carried to its recorded end all the same.
+        """
+        for scope in self._scopes.get(device_id, ()):
+            scope.cancel(reason="the device was revoked")
+        while self._scopes.get(device_id):
+            await self._ended.wait()
+
     async def _run(
         self,
         device_id: str,
@@ -42,11 +53,14 @@ class Acts:
         *,
         task_status: trio.TaskStatus[None],
     ) -> None:
-        self._running[device_id] += 1
         task_status.started()
-        try:
-            await act()
-        finally:
-            self._running[device_id] -= 1
-            if not self._running[device_id]:
-                del self._running[device_id]
+        with trio.CancelScope() as scope:
+            running = self._scopes.setdefault(device_id, set())
+            running.add(scope)
+            try:
+                await act()
+            finally:
+                running.discard(scope)
+                if not running:
+                    self._scopes.pop(device_id, None)
+                self._ended.ring()

@@ -1,8 +1,8 @@
 """The paired devices: who is known, with which rights, and how that changes. Does I/O.
 
 SECURITY.md, PROTOCOL.md section 2. All changes happen in one step without a checkpoint:
-in the file first where they give, in memory first where they take away, so that a full
-disk can never leave a device with more than its owner said.
+in the file first where they give, in memory first where they take away. So nobody has
+what the file does not say, and a full disk keeps nobody in.
 """
 
 import logging
@@ -21,7 +21,7 @@ from agent.device_records import (
 from agent.edge_limits import DEVICES, LAST_SEEN_S
 from agent.errors import StorageError
 from agent.scopes import Caller
-from transport.errors import Internal, NotFound, Overloaded
+from transport.errors import NotFound, Overloaded
 from transport.keys import KeyFileError, read_secret_file, write_secret_file
 from transport.protocol.admin import DeviceGrantParams
 from transport.protocol.gateway import Ceiling
@@ -131,18 +131,18 @@ class Devices:
         return device
 
     def revoke(self, device_id: str) -> Device:
-        """Let it in no more, from this line on. Raises: NotFound, Internal."""
+        """Let it in no more, from this line on; `save` makes that last.
+
+        Raises: NotFound.
+        """
         device = self.get(device_id)
         if not device.revoked:
             self._replace(device.tombstone(self._now_ms()))
-        try:
-            self._write(self.all())
-        except StorageError as exc:
-            raise Internal(
-                "The device is out now, but that could not be written: make room in "
-                "the state folder and revoke it again before the Agent restarts."
-            ) from exc
         return self.get(device_id)
+
+    def save(self) -> None:
+        """Write the file. Raises: StorageError."""
+        self._write(self.all())
 
     def seen(self, device_id: str) -> None:
         """Note that a session of it has opened."""
@@ -158,7 +158,7 @@ class Devices:
     def keep_seen(self) -> None:
         """Write when devices were last seen; no harm where the disk refuses."""
         try:
-            self._write(self.all())
+            self.save()
         except StorageError:
             _LOG.warning("the file of devices could not be written")
 

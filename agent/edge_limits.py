@@ -32,7 +32,9 @@ INVALID_REQUESTS: Final = 20  # in INVALID_S: not a client of this protocol
 INVALID_S: Final = 60.0
 ACTS_A_DEVICE: Final = 32  # under way, also after their session went
 CLOSING_S: Final = 1.0  # to say why, then the stream is dropped
-GOING_AWAY_S: Final = 5.0  # connections may finish their answers before they are cut
+GOING_AWAY_S: Final = 2.0  # connections hear that we stop, then they are cut
+REVOKING_S: Final = 60.0  # above what carries an act to its recorded end
+PRUNE_S: Final = 3_600.0  # how often the ledger forgets what is past its time
 RETRY_AFTER_MS: Final = 2_000  # what a session that we close is told to wait
 
 # Doors (SECURITY.md); the owner's config file has the rest

@@ -66,7 +66,7 @@ class Household:
     default_ceiling: Ceiling
     urls: Callable[[], tuple[str, ...]]
     record: Callable[..., None]
-    replaced: Callable[[str], None]
+    replaced: Callable[[str], object]
     boot_now: Callable[[], float]
     now_ms: Callable[[], int]
     random_bytes: Callable[[int], bytes]

@@ -111,6 +111,7 @@ class Session:
         self._ending: CloseCode | None = None
         self._farewell: SessionClosing | None = None
         self._scope = trio.CancelScope()
+        self._gone = trio.Event()
         self._started_at = self._pinged_at = trio.current_time()
         self._deltas_at = float("-inf")
         self._pings = 0
@@ -136,6 +137,7 @@ class Session:
                 callback()
             with trio.move_on_after(CLOSING_S, shield=True):
                 await self._channel.aclose(self._ending or CloseCode.DONE)
+            self._gone.set()
         handler_nursery.cancel_scope.cancel(reason="the session has ended")
 
     def end(self, code: CloseCode, closing: SessionClosing | None = None) -> None:
@@ -151,6 +153,10 @@ class Session:
                 self._scope.deadline, trio.current_time() + CLOSING_S
             )
             self._ring()
+
+    async def wait_gone(self) -> None:
+        """Return when its connection is closed."""
+        await self._gone.wait()
 
     def change(self, rights: Rights) -> None:
         """Go on with other rights, and tell the device."""

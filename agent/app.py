@@ -1,0 +1,250 @@
+"""The ownership tree of an Agent, and nothing else. Trio shell.
+
+Opened top to bottom, closed bottom to top: state folder, store and audit → leftovers of
+an earlier run → reader and watch → writers → acts → connections → doors → a signal. The
+first signal closes from the bottom; a second cancels all of it.
+"""
+
+import logging
+import os
+import signal
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, NoReturn
+
+import trio
+
+from adapter.binary import find_codex
+from adapter.codex import CodexRuntime
+from adapter.runtime import Runtime
+from adapter.sweep import sweep
+from agent.acts import Acts
+from agent.clocks import wall_ms
+from agent.config import Config
+from agent.door import Door, build_door
+from agent.edge import Reach, build_doors
+from agent.edge_limits import GOING_AWAY_S, PRUNE_S, RETRY_AFTER_MS
+from agent.feed import Feed
+from agent.hardening import harden_process
+from agent.journal import Journal
+from agent.lockfile import hold_folder
+from agent.serve import Doors, accept_forever
+from agent.session_table import SessionTable
+from agent.sessions import Session
+from agent.state import State, open_state
+from agent.writers import Watch
+from transport.carriers import tcp, unix
+from transport.errors import CloseCode
+from transport.protocol.events import SessionClosing
+from transport.protocol.gateway import AgentInfo
+
+_LOG: Final = logging.getLogger(__name__)
+ADMIN_SOCKET: Final = "admin.sock"
+AGENT_SOCKET: Final = "agent.sock"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """An Agent that serves. `tcp`: where it listens; `stop`: does as the first signal."""
+
+    admin_path: Path
+    agent_path: Path
+    tcp: tuple[str, ...]
+    agent: AgentInfo
+    agent_key: bytes
+    stop: Callable[[], None]
+
+
+async def run_agent(
+    config: Config,
+    *,
+    runtime: Runtime | None = None,
+    watch: Watch | None = None,
+    harden: bool = True,
+    task_status: trio.TaskStatus[Running] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Run an Agent until SIGINT or SIGTERM, `Running.stop`, or until it is cancelled.
+
+    `runtime`: another one than the codex of the config. `watch`: another look at foreign
+    writers than the process table. `harden`: no core file and no debugger for this
+    process (a test's process wants to stay as it is).
+
+    Raises: BinaryNotFoundError, FolderInUseError, KeyFileError, DevicesFileError,
+    StorageError, OSError (an address is taken): it cannot start, and nothing runs.
+    """
+    if harden:
+        harden_process()
+    with hold_folder(config.state_dir), open_state(config) as state:
+        state.audit.note("start")
+        if runtime is None:
+            runtime = await _open_codex(config)
+        state.store.recover()  # what an earlier run handed in and did not see the end of
+        async with _open_signals() as stop:
+            await _run(config, state, runtime, watch, stop, task_status)
+        state.audit.note("stop")
+
+
+async def _open_codex(config: Config) -> Runtime:
+    """Return codex, with what an earlier Agent left alive of it ended."""
+    codex = await trio.to_thread.run_sync(find_codex, config.codex, os.environ)
+    records = config.state_dir / "processes"
+    for left in await trio.to_thread.run_sync(sweep, records):
+        _LOG.warning("ended what an earlier Agent had left: %s", left)
+    return CodexRuntime(
+        codex=codex,
+        home=config.codex_home,
+        records=records,
+        now_ms=wall_ms,
+        approval_ms=config.approval_ms,
+    )
+
+
+@asynccontextmanager
+async def _open_signals() -> AsyncGenerator[trio.Event]:
+    """Yield an event that the first signal sets; a second one cancels the block."""
+    stop = trio.Event()
+    async with trio.open_nursery() as nursery:
+
+        async def obey(*, task_status: trio.TaskStatus[None]) -> None:
+            with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as arriving:
+                task_status.started()
+                async for number in arriving:
+                    if stop.is_set():
+                        nursery.cancel_scope.cancel(reason="a second signal")
+                    _LOG.info("signal %d: closing", number)
+                    stop.set()
+
+        await nursery.start(obey)
+        yield stop
+        nursery.cancel_scope.cancel(reason="the Agent has closed")
+
+
+async def _run(
+    config: Config,
+    state: State,
+    runtime: Runtime,
+    watch: Watch | None,
+    stop: trio.Event,
+    task_status: trio.TaskStatus[Running],
+) -> None:
+    feed = Feed(Journal())
+    async with trio.open_nursery() as readers:
+        async with trio.open_nursery() as leases:
+            door = build_door(
+                config,
+                runtime=runtime,
+                emit=feed.emit,
+                head=lambda: feed.journal.head,
+                now_ms=wall_ms,
+                handler_nursery=leases,
+                store=state.store,
+                audit=state.audit,
+                watch=watch,
+            )
+            await _open_reader(door, readers)
+            async with trio.open_nursery() as acting:
+                acts = Acts(acting)
+                await _serve(config, state, door, feed, acts, stop, task_status)
+                acting.cancel_scope.cancel(reason="the Agent closes")
+            leases.cancel_scope.cancel(reason="the Agent closes")
+        readers.cancel_scope.cancel(reason="the Agent closes")
+
+
+async def _open_reader(door: Door, readers: trio.Nursery) -> None:
+    await readers.start(door.supervisor.serve)
+    if door.watch is not None:
+        await readers.start(door.watch.serve)
+    else:
+        door.keeper.look()
+    readers.start_soon(_forget_old, door)
+
+
+async def _forget_old(door: Door) -> NoReturn:
+    while True:
+        await door.ledger.prune()
+        await trio.sleep(PRUNE_S)
+
+
+async def _serve(
+    config: Config,
+    state: State,
+    door: Door,
+    feed: Feed,
+    acts: Acts,
+    stop: trio.Event,
+    task_status: trio.TaskStatus[Running],
+) -> None:
+    bounds = config.doors
+    table: SessionTable[Session] = SessionTable(
+        most=bounds.sessions, most_per_device=bounds.sessions_per_device
+    )
+    reach = Reach()
+    doors = build_doors(
+        config,
+        state=state,
+        door=door,
+        feed=feed,
+        acts=acts,
+        table=table,
+        reach=reach,
+    )
+    async with trio.open_nursery() as connections:
+        async with trio.open_nursery() as accepting:
+            running = await _listen(config, doors, accepting, connections, stop)
+            reach.urls = tuple(config.urls) or _reachable(running)
+            task_status.started(running)
+            await stop.wait()
+            accepting.cancel_scope.cancel(reason="the Agent closes")
+        _say_goodbye(table)
+        connections.cancel_scope.deadline = trio.current_time() + GOING_AWAY_S
+
+
+async def _listen(
+    config: Config,
+    doors: Doors,
+    accepting: trio.Nursery,
+    connections: trio.Nursery,
+    stop: trio.Event,
+) -> Running:
+    """Open every door, or none."""
+    open_door = partial(accept_forever, handler_nursery=connections)
+    addresses: list[str] = []
+    for listener in await unix.listen(config.runtime_dir / ADMIN_SOCKET):
+        await accepting.start(partial(open_door, listener, doors.serve_admin))
+    for listener in await unix.listen(config.runtime_dir / AGENT_SOCKET):
+        await accepting.start(partial(open_door, listener, doors.serve_unix))
+    for host, port in map(_host_and_port, config.listen):
+        for tcp_listener in await tcp.listen(host, port):
+            addresses.append(tcp.address(tcp_listener))
+            await accepting.start(partial(open_door, tcp_listener, doors.serve_tcp))
+    return Running(
+        admin_path=config.runtime_dir / ADMIN_SOCKET,
+        agent_path=config.runtime_dir / AGENT_SOCKET,
+        tcp=tuple(addresses),
+        agent=doors.edge.agent,
+        agent_key=doors.identity.public,
+        stop=stop.set,
+    )
+
+
+def _host_and_port(address: str) -> tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+def _reachable(running: Running) -> tuple[str, ...]:
+    """Where devices are told to come, if the owner's config file does not say it."""
+    return running.tcp or (f"unix://{running.agent_path}",)
+
+
+def _say_goodbye(table: SessionTable[Session]) -> None:
+    for session in table:
+        closing = SessionClosing(
+            code=str(CloseCode.GOING_AWAY),
+            message="The Agent is being stopped at the workstation.",
+            retry_after_ms=RETRY_AFTER_MS,
+        )
+        session.end(CloseCode.GOING_AWAY, closing)

@@ -1,0 +1,16 @@
+"""The clocks that are not Trio's. Does I/O (asks the system)."""
+
+import time
+from typing import Final
+
+_BOOT: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def wall_ms() -> int:
+    """Return the wall clock in ms since the epoch: for people, never for deadlines."""
+    return time.time_ns() // 1_000_000
+
+
+def boot_s() -> float:
+    """Return seconds of a clock that goes on while the machine sleeps."""
+    return time.clock_gettime(_BOOT)

@@ -1,0 +1,166 @@
+"""Joins what stands between devices and the door: journal, sessions, pairing. Trio shell.
+
+No decisions: it only tells the parts of each other. `agent/app.py` owns what runs.
+"""
+
+import secrets
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+
+import trio
+
+from adapter.runtime import Emitted, RuntimeEvent
+from agent.acts import Acts
+from agent.admittance import Admittance, Bounds
+from agent.clocks import boot_s, wall_ms
+from agent.config import Config
+from agent.door import Door
+from agent.feed import Feed
+from agent.handlers import House, build_handlers
+from agent.owner import Owner
+from agent.pair import Household, Pairings
+from agent.router import Call, Router
+from agent.rules import device_rights, owner_rights
+from agent.serve import Doors
+from agent.session_table import SessionTable
+from agent.sessions import Edge, Session
+from agent.sight import Sight
+from agent.state import State
+from transport.identities import agent_id
+from transport.limits import SESSION_LIMITS
+from transport.protocol.events import ThreadChanged, ThreadStarted
+from transport.protocol.gateway import AgentInfo, GatewayStatus
+
+
+class Reach:
+    """Where devices reach the Agent; known once its doors are open."""
+
+    def __init__(self) -> None:
+        self.urls: tuple[str, ...] = ()
+
+
+def build_doors(
+    config: Config,
+    *,
+    state: State,
+    door: Door,
+    feed: Feed,
+    acts: Acts,
+    table: SessionTable[Session],
+    reach: Reach,
+) -> Doors:
+    """Build the edge of an Agent; nothing runs yet."""
+    start = f"e{secrets.token_hex(4)}"
+    agent = AgentInfo(
+        id=agent_id(state.identity.public), name=config.name, version=own_version()
+    )
+    rights_of = partial(device_rights, state.devices, door.sight, start)
+    owner = Owner(
+        devices=state.devices,
+        table=table,
+        acts=acts,
+        audit=state.audit,
+        rights_of=rights_of,
+        stop_turns_of=door.admission.stop_turns_of,
+    )
+    pairings = Pairings(_household(config, state, agent, owner, reach), state.devices)
+    house = House(
+        door=door,
+        pairings=pairings,
+        owner=owner,
+        status=partial(_status, agent, door, feed, table, trio.current_time()),
+    )
+    door.pool.listen(partial(_learn_folder, door.sight))
+    limits = SESSION_LIMITS.model_copy(update={"approval_ms": config.approval_ms})
+    edge = Edge(
+        feed=feed,
+        router=Router(build_handlers(house)),
+        table=table,
+        agent=agent,
+        limits=limits,
+        gate=lambda: door.keeper.state,
+        runtime=lambda: door.supervisor.state,
+        seen=partial(_saw, state),
+        acts=acts,
+        now_ms=wall_ms,
+    )
+    return Doors(
+        edge=edge,
+        identity=state.identity,
+        devices=state.devices,
+        pairings=pairings,
+        admittance=Admittance(_bounds(config), now=trio.current_time()),
+        rights_of=rights_of,
+        local_rights=owner_rights(start),
+    )
+
+
+def own_version() -> str:
+    """Return this program's version."""
+    try:
+        return version("threadgate")
+    except PackageNotFoundError:  # run from a checkout that is not installed
+        return "0"
+
+
+def _household(
+    config: Config, state: State, agent: AgentInfo, owner: Owner, reach: Reach
+) -> Household:
+    return Household(
+        agent=agent,
+        agent_key=state.identity.public,
+        default_ceiling=config.default_ceiling(),
+        urls=lambda: reach.urls,
+        record=state.audit.record,
+        replaced=owner.drop,
+        boot_now=boot_s,
+        now_ms=wall_ms,
+        random_bytes=secrets.token_bytes,
+    )
+
+
+def _status(
+    agent: AgentInfo,
+    door: Door,
+    feed: Feed,
+    table: SessionTable[Session],
+    started_at: float,
+    call: Call,
+) -> GatewayStatus:
+    caller = call.rights.caller
+    return GatewayStatus(
+        agent=agent,
+        runtime=door.supervisor.state,
+        gate=door.keeper.state,
+        leases=[
+            row for row in door.pool.leases() if door.sight.sees(caller, row.thread_id)
+        ],
+        sessions=len(table),
+        uptime_ms=round((trio.current_time() - started_at) * 1000),
+        epoch=call.rights.epoch,
+        head=feed.journal.head,
+    )
+
+
+def _saw(state: State, device_id: str) -> None:
+    state.devices.seen(device_id)
+
+
+def _learn_folder(sight: Sight, event: RuntimeEvent) -> None:
+    """A thread that comes into being shows where it lives."""
+    if isinstance(event, Emitted) and isinstance(
+        event.data, ThreadStarted | ThreadChanged
+    ):
+        sight.learn([event.data.thread])
+
+
+def _bounds(config: Config) -> Bounds:
+    doors = config.doors
+    return Bounds(
+        half_open=doors.half_open,
+        half_open_per_source=doors.half_open_per_source,
+        rate=doors.handshakes_per_second,
+        burst=doors.handshake_burst,
+        total_rate=doors.handshakes_per_second_total,
+        total_burst=doors.handshakes_per_second_total,
+    )

@@ -1,0 +1,116 @@
+"""Every method's handler, in one table. Trio shell, no decisions.
+
+PROTOCOL.md section 4. The router has looked at scope and params before any of these runs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agent.door import Door
+from agent.owner import Owner
+from agent.pair import Pairings
+from agent.router import Call, Handler
+from transport.protocol import approvals, gateway, methods, session
+from transport.protocol import threads as thread_models
+from transport.protocol import turns as turn_models
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class House:
+    """What the handlers call. `status` is everything but what the caller may not see."""
+
+    door: Door
+    pairings: Pairings
+    owner: Owner
+    status: Callable[[Call], gateway.GatewayStatus]
+
+
+def build_handlers(house: House) -> dict[str, Handler]:
+    """Return the handler of each method."""
+    door, owner, pairings = house.door, house.owner, house.pairings
+
+    async def session_open(
+        call: Call, params: session.SessionOpenParams
+    ) -> session.SessionOpenResult:
+        return call.desk.open(params)
+
+    async def subscribe(
+        call: Call, params: session.SubscribeParams
+    ) -> session.SubscribeResult:
+        await _check_exist(door, call, params)
+        return call.desk.subscribe(params)
+
+    async def status(
+        call: Call, _params: gateway.GatewayStatusParams
+    ) -> gateway.GatewayStatus:
+        return house.status(call)
+
+    async def thread_list(
+        call: Call, params: thread_models.ThreadListParams
+    ) -> thread_models.ThreadListResult:
+        return await door.reading.thread_list(call.rights.caller, params)
+
+    async def thread_read(
+        call: Call, params: thread_models.ThreadReadParams
+    ) -> thread_models.ThreadReadResult:
+        return await door.reading.thread_read(call.rights.caller, params)
+
+    async def turn_list(
+        call: Call, params: turn_models.TurnListParams
+    ) -> turn_models.TurnListResult:
+        return await door.reading.turn_list(call.rights.caller, params)
+
+    async def approval_list(
+        call: Call, params: approvals.ApprovalListParams
+    ) -> approvals.ApprovalListResult:
+        return await door.approving.list(call.rights.caller, params)
+
+    async def approval_answer(
+        call: Call, params: approvals.ApprovalAnswerParams
+    ) -> approvals.ApprovalResult:
+        return await door.approving.answer(call.rights.caller, params)
+
+    async def thread_start(
+        call: Call, params: thread_models.ThreadStartParams
+    ) -> thread_models.ThreadStartResult:
+        return await door.admission.start_thread(call.rights.caller, params)
+
+    async def turn_start(
+        call: Call, params: turn_models.TurnStartParams
+    ) -> turn_models.TurnStartResult:
+        return await door.admission.start_turn(call.rights.caller, params)
+
+    async def turn_interrupt(
+        call: Call, params: turn_models.TurnInterruptParams
+    ) -> turn_models.TurnResult:
+        return await door.admission.interrupt(call.rights.caller, params)
+
+    return {
+        methods.SESSION_OPEN.name: session_open,
+        methods.EVENTS_SUBSCRIBE.name: subscribe,
+        methods.GATEWAY_STATUS.name: status,
+        methods.THREAD_LIST.name: thread_list,
+        methods.THREAD_READ.name: thread_read,
+        methods.TURN_LIST.name: turn_list,
+        methods.APPROVAL_LIST.name: approval_list,
+        methods.APPROVAL_ANSWER.name: approval_answer,
+        methods.THREAD_START.name: thread_start,
+        methods.TURN_START.name: turn_start,
+        methods.TURN_INTERRUPT.name: turn_interrupt,
+        methods.DEVICE_LIST.name: owner.list_all,
+        methods.DEVICE_GRANT.name: owner.grant,
+        methods.DEVICE_REVOKE.name: owner.revoke,
+        methods.PAIR_OPEN.name: pairings.open,
+        methods.PAIR_AWAIT.name: pairings.wait,
+        methods.PAIR_DECIDE.name: pairings.decide,
+    }
+
+
+async def _check_exist(door: Door, call: Call, params: session.SubscribeParams) -> None:
+    """A thread outside a device's roots is not there, for subscribing too."""
+    caller = call.rights.caller
+    if call.rights.sees is None or params.threads == "all":
+        return
+    for thread_id in params.threads:
+        if not call.rights.sees(thread_id):
+            await door.sight.thread(caller, thread_id)

@@ -1,0 +1,49 @@
+"""What the state folder holds: identity, devices, ledger, audit. Does I/O.
+
+SECURITY.md. Whatever is wrong with it is told and nothing starts; a key or a list of
+devices is never made anew by itself, since to every device that would look like an
+attack.
+"""
+
+from collections.abc import Generator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from agent.audit import Audit
+from agent.clocks import wall_ms
+from agent.config import Config
+from agent.devices import Devices
+from agent.rules import within
+from agent.store import Store
+from transport.identities import PrivateKey
+from transport.keys import load_identity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """Open as long as the Agent runs."""
+
+    identity: PrivateKey
+    devices: Devices
+    store: Store
+    audit: Audit
+
+
+@contextmanager
+def open_state(config: Config) -> Generator[State]:
+    """Open what survives a restart.
+
+    Raises: KeyFileError, DevicesFileError, StorageError; each says what to do.
+    """
+    folder = config.state_dir
+    devices = Devices(
+        folder / "devices.json", now_ms=wall_ms, within=partial(within, config)
+    )
+    identity = load_identity(folder / "identity.key", create=not len(devices))
+    with ExitStack() as stack:
+        audit = Audit(folder / "audit.jsonl", now_ms=wall_ms)
+        stack.enter_context(closing(audit))
+        store = stack.enter_context(closing(Store.open(folder / "ledger.sqlite")))
+        stack.callback(devices.keep_seen)
+        yield State(identity=identity, devices=devices, store=store, audit=audit)

@@ -1,0 +1,272 @@
+"""A whole Agent on real sockets with a runtime that the test plays."""
+
+import os
+import signal
+import stat
+from pathlib import Path
+
+import pytest
+import trio
+
+from agent.lockfile import FolderInUseError
+from tests.support.agents import (
+    client_info,
+    open_agent,
+    open_owner,
+    pair_device,
+)
+from tests.support.fake_runtime import FakeRuntime
+from transport.client import Client, DeltaSeen, EventSeen, Resumed, open_client
+from transport.errors import CodexUnavailable, Forbidden, NotFound
+from transport.protocol import admin, gateway, threads, turns
+from transport.protocol.events import ItemCompleted, TurnCompleted
+from transport.protocol.items import AgentMessage, ItemStatus
+from transport.protocol.methods import (
+    DEVICE_GRANT,
+    DEVICE_LIST,
+    DEVICE_REVOKE,
+    GATEWAY_STATUS,
+    PAIR_OPEN,
+    THREAD_LIST,
+    THREAD_READ,
+    TURN_START,
+)
+
+KEY = "k" * 32
+
+
+def turn_params(text: str, key: str = KEY) -> turns.TurnStartParams:
+    return turns.TurnStartParams(
+        thread_id="thr_1",
+        input=[turns.TextInput(type="text", text=text)],
+        request_key=key,
+    )
+
+
+async def test_a_paired_device_reads_writes_and_follows_over_tcp(
+    tmp_path: Path,
+) -> None:
+    with trio.fail_after(30):
+        async with open_agent(tmp_path) as house:
+            house.runtime.add("thr_1", "t1")
+            device = await pair_device(house, scopes=["read", "write"])
+            async with open_client(house.target(device), client_info()) as client:
+                assert client.opened.device.id == device.id
+                listed = await client.call(THREAD_LIST, threads.ThreadListParams())
+                assert [row.id for row in listed.threads] == ["thr_1"]
+                await follow_one_turn(client, house.runtime)
+
+
+async def follow_one_turn(client: Client, runtime: FakeRuntime) -> None:
+    seen: list[str] = []
+    async with client.subscribe("all") as events:
+        first = await anext(events)
+        assert isinstance(first, Resumed)
+        started = await client.call(TURN_START, turn_params("go on"))
+        writer = runtime.writers[0]
+        item = AgentMessage(
+            id="m1", turn_id=started.turn.id, status=ItemStatus.IN_PROGRESS, text=""
+        )
+        writer.begin_item(item)
+        for text in ("Hel", "lo"):
+            writer.delta("m1", text)
+        writer.end_item(
+            item.model_copy(update={"status": ItemStatus.COMPLETED, "text": "Hello"})
+        )
+        writer.finish_turn()
+        text = ""
+        async for event in events:
+            match event:
+                case DeltaSeen():
+                    text += event.text
+                case EventSeen(data=ItemCompleted(item=AgentMessage() as done)):
+                    seen.append(done.text)
+                case EventSeen(data=TurnCompleted()):
+                    break
+                case _:
+                    pass
+        assert text == "Hello"
+        assert seen == ["Hello"]
+
+
+async def test_the_same_device_may_come_over_the_unix_socket(tmp_path: Path) -> None:
+    with trio.fail_after(30):
+        async with open_agent(tmp_path, listen=[]) as house:
+            device = await pair_device(house)
+            target = house.target(device, carrier="unix")
+            async with open_client(target, client_info()) as client:
+                status = await client.call(
+                    GATEWAY_STATUS, gateway.GatewayStatusParams()
+                )
+    assert status.agent.name == "bench"
+    assert status.gate.state == "open"
+    assert status.sessions == 1
+
+
+async def test_sockets_and_files_are_the_owners_alone(tmp_path: Path) -> None:
+    with trio.fail_after(30):
+        async with open_agent(tmp_path) as house:
+            await pair_device(house)
+            for path in (house.running.admin_path, house.running.agent_path):
+                assert stat.S_IMODE(path.stat().st_mode) == 0o600
+            assert stat.S_IMODE(house.config.runtime_dir.stat().st_mode) == 0o700
+            state = house.config.state_dir
+            assert stat.S_IMODE(state.stat().st_mode) == 0o700
+            for file in state.iterdir():
+                assert stat.S_IMODE(file.stat().st_mode) & 0o077 == 0, file
+
+
+async def test_a_device_survives_a_restart_of_the_agent_in_a_new_epoch(
+    tmp_path: Path,
+) -> None:
+    with trio.fail_after(30):
+        async with open_agent(tmp_path) as house:
+            device = await pair_device(house)
+            key = house.running.agent_key
+            async with open_client(house.target(device), client_info()) as client:
+                first = client.opened.epoch
+        async with open_agent(tmp_path) as house:
+            assert house.running.agent_key == key
+            async with open_client(house.target(device), client_info()) as client:
+                assert client.opened.epoch != first
+
+
+async def test_two_agents_do_not_share_a_state_folder(tmp_path: Path) -> None:
+    with trio.fail_after(30):
+        async with open_agent(tmp_path):
+            with pytest.raises(FolderInUseError, match=str(os.getpid())):
+                async with open_agent(tmp_path):
+                    pass
+
+
+async def test_the_first_signal_closes_and_tells_the_clients(tmp_path: Path) -> None:
+    with trio.fail_after(30):
+        async with open_agent(tmp_path) as house:
+            device = await pair_device(house)
+            async with open_client(house.target(device), client_info()) as client:
+                await client.call(GATEWAY_STATUS, gateway.GatewayStatusParams())
+                os.kill(os.getpid(), signal.SIGTERM)
+                while house.running.admin_path.exists():
+                    await trio.lowlevel.checkpoint()
+
+
+async def test_a_closed_gate_is_told_and_refuses_with_the_writers_name(
+    tmp_path: Path,
+) -> None:
+    with trio.fail_after(30):
+        async with open_agent(tmp_path, read_only=True) as house:
+            house.runtime.add("thr_1", "t1")
+            device = await pair_device(house, scopes=["read", "write"])
+            async with open_client(house.target(device), client_info()) as client:
+                assert client.opened.gate.reason == "configured"
+                with pytest.raises(CodexUnavailable):
+                    await client.call(TURN_START, turn_params("go on"))
+                read = threads.ThreadReadParams(thread_id="thr_1")
+                assert (await client.call(THREAD_READ, read)).thread.id == "thr_1"
+
+
+async def test_a_grant_reaches_a_live_session_at_once(tmp_path: Path) -> None:
+    with trio.fail_after(30):
+        async with open_agent(tmp_path) as house:
+            house.runtime.add("thr_1", "t1")
+            device = await pair_device(house)
+            async with (
+                open_owner(house) as owner,
+                open_client(house.target(device), client_info()) as client,
+            ):
+                with pytest.raises(Forbidden):
+                    await client.call(TURN_START, turn_params("go on"))
+                grant = admin.DeviceGrantParams(
+                    device_id=device.id, scopes=["read", "write"]
+                )
+                await owner.call(DEVICE_GRANT, grant)
+                started = await client.call(TURN_START, turn_params("go on"))
+                assert started.delivery == "started"
+                grant = admin.DeviceGrantParams(device_id=device.id, scopes=["read"])
+                await owner.call(DEVICE_GRANT, grant)
+                with pytest.raises(Forbidden):
+                    await client.call(TURN_START, turn_params("more", "m" * 32))
+
+
+async def test_a_device_sees_only_threads_inside_its_roots(tmp_path: Path) -> None:
+    mine, other = tmp_path / "mine", tmp_path / "other"
+    mine.mkdir()
+    other.mkdir()
+    with trio.fail_after(30):
+        async with open_agent(tmp_path) as house:
+            house.runtime.add("thr_1", "t1", cwd=str(mine))
+            house.runtime.add("thr_2", "t2", cwd=str(other))
+            device = await pair_device(house, only=[mine])
+            async with open_client(house.target(device), client_info()) as client:
+                listed = await client.call(THREAD_LIST, threads.ThreadListParams())
+                assert [row.id for row in listed.threads] == ["thr_1"]
+                for thread_id in ("thr_2", "thr_0"):
+                    with pytest.raises(NotFound):
+                        await client.call(
+                            THREAD_READ, threads.ThreadReadParams(thread_id=thread_id)
+                        )
+                with pytest.raises(NotFound):
+                    async with client.subscribe(["thr_2"]) as events:
+                        await anext(events)
+
+
+async def test_the_owner_lists_devices_and_a_revoked_one_stays_as_a_name(
+    tmp_path: Path,
+) -> None:
+    with trio.fail_after(30):
+        async with open_agent(tmp_path) as house, open_owner(house) as owner:
+            device = await pair_device(house, name="kitchen tablet")
+            await owner.call(
+                DEVICE_REVOKE, admin.DeviceRevokeParams(device_id=device.id)
+            )
+            rows = await owner.call(DEVICE_LIST, admin.DeviceListParams())
+    (row,) = rows.devices
+    assert (row.name, row.revoked, row.scopes) == ("kitchen tablet", True, [])
+
+
+async def test_an_offer_dies_with_the_window_that_opened_it(tmp_path: Path) -> None:
+    with trio.fail_after(30):
+        async with open_agent(tmp_path) as house:
+            async with open_owner(house) as owner:
+                await owner.call(PAIR_OPEN, admin.PairOpenParams())
+            await pair_device(house)
+
+
+async def test_every_method_of_the_protocol_answers_on_the_owners_door(
+    tmp_path: Path,
+) -> None:
+    with trio.fail_after(30):
+        async with open_agent(tmp_path) as house, open_owner(house) as owner:
+            assert owner.opened.device.id == "local"
+            assert owner.opened.device.ceiling is None
+            house.runtime.add("thr_1", "t1")
+            started = await owner.call(TURN_START, turn_params("go on"))
+            assert started.delivery == "started"
+
+
+async def test_a_reader_that_dies_is_started_again_and_told(tmp_path: Path) -> None:
+    with trio.fail_after(30):
+        async with open_agent(tmp_path) as house, open_owner(house) as owner:
+            async with owner.subscribe("all") as events:
+                await anext(events)
+                house.runtime.readers[0].die()
+                seen: list[str] = []
+                async for event in events:
+                    if isinstance(event, EventSeen) and event.data.event in (
+                        "runtime/changed",
+                        "gate/changed",
+                    ):
+                        seen.append(event.data.event)
+                    if seen.count("gate/changed") == 2:
+                        break
+            assert "runtime/changed" in seen
+
+
+async def test_leaving_ends_every_writer(tmp_path: Path) -> None:
+    with trio.fail_after(30):
+        async with open_agent(tmp_path) as house, open_owner(house) as owner:
+            house.runtime.add("thr_1", "t1")
+            await owner.call(TURN_START, turn_params("go on"))
+            assert len(house.runtime.live) == 1
+            runtime = house.runtime
+    assert runtime.live == []
