@@ -82,7 +82,7 @@ async def _pass_on(
             for passed in relay(number, unit):
                 await sink.send_all(passed)
             number += 1
-    except trio.BrokenResourceError:
+    except (trio.BrokenResourceError, trio.ClosedResourceError):
         pass
     await sink.aclose()
 

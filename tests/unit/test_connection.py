@@ -1,5 +1,6 @@
 """Both sides of a connection as bytes and events, without any stream."""
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -29,6 +30,7 @@ from transport.errors import (
 )
 from transport.identities import PrivateKey
 from transport.limits import FRAME_IN, FRAME_OUT, MAX_RECORDS
+from transport.noise import Responder
 
 AGENT: Final = PrivateKey.generate()
 DEVICE: Final = PrivateKey.generate()
@@ -96,6 +98,20 @@ def test_both_sides_agree_on_the_channel() -> None:
     assert at_agent.remote_static == DEVICE.public
     assert at_device.remote_static == AGENT.public
     assert at_agent.mode is at_device.mode is Mode.SESSION
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_the_first_unit_is_as_specified(mode: Mode) -> None:
+    first = device(mode=mode).first_bytes
+    assert first[:2] == (1 + 96).to_bytes(2, "big")
+    assert first[2] == 0x20 + mode
+    hashed = hashlib.sha256(b"threadgate/agent-id/1" + AGENT.public).digest()
+    responder = Responder(
+        prologue=b"threadgate/2\0" + first[2:3] + hashed[:16],
+        static=AGENT,
+        ephemeral=PrivateKey.generate(),
+    )
+    assert responder.read_message_1(first[3:], lambda _: PSK) == b""
 
 
 def test_a_device_is_confirmed_by_its_first_record_and_once() -> None:
