@@ -4,7 +4,6 @@
 workstation (admin.sock), `pair_device` makes a device that has a key of its own.
 """
 
-import functools
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -104,9 +103,16 @@ async def open_agent(
     config = make_config(folder, **settings)
     fake = runtime if isinstance(runtime, FakeRuntime) else FakeRuntime()
     look = watch if isinstance(watch, FakeWatch) else FakeWatch()
-    run = functools.partial(
-        run_agent, config, runtime=runtime or fake, watch=watch or look, harden=False
-    )
+
+    async def run(*, task_status: trio.TaskStatus[Running]) -> None:
+        await run_agent(
+            config,
+            runtime=runtime or fake,
+            watch=watch or look,
+            harden=False,
+            task_status=task_status,
+        )
+
     async with open_background(run) as running:
         yield House(running=running, runtime=fake, watch=look, config=config)
 
