@@ -117,7 +117,7 @@ def load_config(environ: Mapping[str, str]) -> Config:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
         line = re.search(r"line (\d+)", str(exc))
-        where = int(line.group(1)) if line else None
+        where = int(line.group(1)) if line else len(text.splitlines())
         raise ConfigError(str(path), where, "", f"this is not TOML: {exc}") from None
     values = {**_places(environ), **values, **_overrides(environ)}
     try:

@@ -76,21 +76,8 @@ class Store:
 
     @classmethod
     def open(cls, path: Path, *, most: int = ROWS) -> Self:
-        """Open or create the file (0600). Raises: StoreUnavailableError."""
-        try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            os.close(descriptor)
-            connection = sqlite3.connect(
-                path, isolation_level=None, check_same_thread=False, timeout=5.0
-            )
-        except (OSError, sqlite3.Error) as exc:
-            raise StoreUnavailableError(str(path), str(exc)) from exc
-        try:
-            _prepare(connection)
-        except (sqlite3.Error, StoreUnavailableError) as exc:
-            connection.close()
-            raise StoreUnavailableError(str(path), str(exc)) from exc
-        return cls(connection, most=most)
+        """Open or create the file. Raises: StoreUnavailableError."""
+        return cls(open_ledger(path), most=most)
 
     def close(self) -> None:
         """Close the file; later calls raise StoreUnavailableError."""
@@ -176,6 +163,27 @@ class Store:
                 " OR (state = 'unknown' AND at < ?)",
                 (now - DONE_MS, now - UNKNOWN_MS),
             ).rowcount
+
+
+def open_ledger(path: Path) -> sqlite3.Connection:
+    """Open or create the file (0600), ready for a Store.
+
+    Raises: StoreUnavailableError; a damaged file stays as it is.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        os.close(descriptor)
+        connection = sqlite3.connect(
+            path, isolation_level=None, check_same_thread=False, timeout=5.0
+        )
+    except (OSError, sqlite3.Error) as exc:
+        raise StoreUnavailableError(str(path), str(exc)) from exc
+    try:
+        _prepare(connection)
+    except (sqlite3.Error, StoreUnavailableError) as exc:
+        connection.close()
+        raise StoreUnavailableError(str(path), str(exc)) from exc
+    return connection
 
 
 def _prepare(db: sqlite3.Connection) -> None:

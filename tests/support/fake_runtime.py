@@ -171,6 +171,10 @@ class FakeRuntime:
         """Run `action` the next time that `step` is reached; several queue up."""
         self._actions.setdefault(step, []).append(action)
 
+    def forget_actions(self) -> None:
+        """Nothing that was planned with `at` happens any more."""
+        self._actions.clear()
+
     @property
     def live(self) -> "list[FakeWriter]":
         """Writers whose process has not been reaped."""

@@ -111,11 +111,14 @@ def test_an_engine_without_locks_closes_it(kind: WriterKind) -> None:
 
 def test_what_the_owner_said_comes_before_what_others_do() -> None:
     gate = opened()
-    gate.observe(world(foreign(), read_only=True), at_ms=1, now_s=1.0)
-    assert gate.state.reason is GateReason.CONFIGURED
+    state = gate.observe(world(foreign(), read_only=True), at_ms=1, now_s=1.0)
+    assert state is not None
+    assert state.reason is GateReason.CONFIGURED
     assert gate.refusal().retryable is False
-    gate.observe(world(foreign(), read_only=True, locked=True), at_ms=2, now_s=2.0)
-    assert gate.state.reason is GateReason.LOCKED
+    both = world(foreign(), read_only=True, locked=True)
+    state = gate.observe(both, at_ms=2, now_s=2.0)
+    assert state is not None
+    assert state.reason is GateReason.LOCKED
     assert gate.refusal().retryable is False
 
 
