@@ -1,0 +1,259 @@
+"""The process table with real processes: who counts, when they come, when they go."""
+
+import fcntl
+import os
+import sys
+from pathlib import Path
+
+import pytest
+import trio
+
+from agent.engines import Look, Programs
+from agent.gate import Gate, World
+from agent.writers import WriterWatch
+from tests.support.fake_desktop import APP, CLI, ENGINE, open_program, place, say, shell
+from tests.support.leftovers import MARK_NAME
+from transport.protocol.gateway import GateReason, WriterKind
+
+PATIENCE_S = 20
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    home = tmp_path / "codex-home"
+    home.mkdir()
+    return home
+
+
+def environ(home: Path) -> dict[str, str]:
+    return {**os.environ, "CODEX_HOME": str(home)}
+
+
+def watching(home: Path, *own: int) -> WriterWatch:
+    return WriterWatch(own_pids=lambda: set(own), home=home)
+
+
+async def test_a_desktop_is_seen_while_it_lives_and_named(
+    tmp_path: Path, home: Path
+) -> None:
+    watch = watching(home)
+    assert watch.look() == Look()
+    with trio.fail_after(PATIENCE_S):
+        argv = shell(place(tmp_path, APP))
+        async with open_program(argv, environ(home)) as desktop:
+            (found,) = watch.look().foreign
+            assert found.pid == desktop.pid
+            assert found.named.kind is WriterKind.DESKTOP
+            assert found.since > 1_600_000_000_000
+            assert watch.look().desktop == found
+        assert watch.look() == Look()
+
+
+async def test_its_engine_alone_counts_and_so_does_a_deleted_program(
+    tmp_path: Path, home: Path
+) -> None:
+    path = place(tmp_path, ENGINE)
+    with trio.fail_after(PATIENCE_S):
+        async with open_program(shell(path), environ(home)):
+            path.unlink()  # an update replaces the file of a running program
+            (found,) = watching(home).look().foreign
+            assert found.named.kind is WriterKind.DESKTOP
+
+
+async def test_a_desktop_on_another_home_does_not_count(
+    tmp_path: Path, home: Path
+) -> None:
+    other = tmp_path / "other-home"
+    other.mkdir()
+    with trio.fail_after(PATIENCE_S):
+        argv = shell(place(tmp_path, APP))
+        async with open_program(argv, environ(other)):
+            assert watching(home).look() == Look()
+            assert watching(other).look().desktop is not None
+
+
+async def test_a_home_behind_a_link_is_the_same_home(
+    tmp_path: Path, home: Path
+) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(home)
+    with trio.fail_after(PATIENCE_S):
+        argv = shell(place(tmp_path, APP))
+        async with open_program(argv, environ(link)):
+            assert watching(home).look().desktop is not None
+            assert watching(link).look().desktop is not None
+
+
+async def test_without_codex_home_the_users_own_home_counts(tmp_path: Path) -> None:
+    user = tmp_path / "user"
+    (user / ".codex").mkdir(parents=True)
+    plain = {"PATH": os.defpath, "HOME": str(user), **_mark()}
+    with trio.fail_after(PATIENCE_S):
+        argv = shell(place(tmp_path, APP))
+        async with open_program(argv, plain):
+            assert watching(user / ".codex").look().desktop is not None
+
+
+async def test_a_home_that_cannot_be_told_counts_as_ours(
+    tmp_path: Path, home: Path
+) -> None:
+    with trio.fail_after(PATIENCE_S):
+        argv = shell(place(tmp_path, APP))
+        async with open_program(argv, {"PATH": os.defpath, **_mark()}):
+            assert watching(home).look().desktop is not None
+
+
+def _mark() -> dict[str, str]:
+    """What makes leftovers findable must stay in a child's environment."""
+    return {MARK_NAME: os.environ[MARK_NAME]}
+
+
+async def test_our_own_writers_and_what_they_started_do_not_count(
+    tmp_path: Path, home: Path
+) -> None:
+    engine = place(tmp_path, CLI)
+    with trio.fail_after(PATIENCE_S):
+        async with open_program(shell(engine, "x"), environ(home)) as ours:
+            assert len(watching(home).look().foreign) == 1
+            assert watching(home, ours.pid).look() == Look()
+            assert watching(home, os.getpid()).look() == Look()  # a descendant
+
+
+async def test_a_program_that_becomes_the_desktop_under_its_old_pid_is_seen(
+    tmp_path: Path, home: Path
+) -> None:
+    watch = watching(home)
+    desktop = place(tmp_path, APP)
+    with trio.fail_after(PATIENCE_S):
+        argv = shell(Path("/bin/bash"))
+        async with open_program(argv, environ(home)) as process:
+            assert watch.look() == Look()
+            await say(process, f"exec {desktop} -c 'echo ready; read -r x'")
+            assert process.stdout is not None
+            assert await process.stdout.receive_some(6) == b"ready\n"
+            assert watch.glance().desktop is not None  # no process was made since
+            assert watch.look().desktop is not None
+
+
+async def test_the_watch_tells_of_a_desktop_that_comes_and_goes(
+    tmp_path: Path, home: Path
+) -> None:
+    looks, heard = trio.open_memory_channel[Look](1_000)
+    watch = watching(home)
+    watch.on_look = looks.send_nowait
+    with looks, heard, trio.fail_after(PATIENCE_S):
+        async with trio.open_nursery() as nursery:
+            await nursery.start(watch.serve)
+            argv = shell(place(tmp_path, APP))
+            async with open_program(argv, environ(home)):
+                while (await heard.receive()).desktop is None:
+                    pass
+            while (await heard.receive()).desktop is not None:
+                pass
+            nursery.cancel_scope.cancel(reason="seen")
+
+
+async def test_a_gate_over_the_real_table_closes_at_once_and_opens_after_two_looks(
+    tmp_path: Path, home: Path
+) -> None:
+    watch = watching(home)
+    gate = Gate(at_ms=0)
+
+    def observe() -> None:
+        world = World(look=watch.look(), runtime_up=True, ours_lock=True)
+        gate.observe(world, at_ms=0, now_s=trio.current_time())
+
+    observe()
+    assert gate.is_open
+    with trio.fail_after(PATIENCE_S):
+        argv = shell(place(tmp_path, APP))
+        async with open_program(argv, environ(home)):
+            observe()
+            assert gate.state.reason is GateReason.DESKTOP_ACTIVE
+        observe()
+        assert not gate.is_open
+        await trio.sleep(0.25)
+        observe()
+        assert gate.is_open
+
+
+async def test_an_engine_is_asked_once_for_its_version(
+    tmp_path: Path, home: Path
+) -> None:
+    """Until it has answered, and where it never does, it counts as without locks."""
+    engine = place(tmp_path, CLI)
+    watch = watching(home)
+    with trio.fail_after(PATIENCE_S):
+        async with open_program(shell(engine), environ(home)):
+            (found,) = watch.look().foreign
+            assert found.named.kind is WriterKind.CLI
+            assert not found.locks
+            async with trio.open_nursery() as nursery:
+                await nursery.start(watch.serve)
+                nursery.cancel_scope.cancel(reason="asked")
+            (found,) = watch.look().foreign  # bash is no codex: its place says it is
+            assert not found.locks
+
+
+async def test_another_program_of_that_name_is_let_be_once_it_has_said_so(
+    tmp_path: Path, home: Path
+) -> None:
+    watch = watching(home)
+    with trio.fail_after(PATIENCE_S):
+        argv = shell(place(tmp_path, "home/u/bin/codex"))
+        async with open_program(argv, environ(home)):
+            assert len(watch.look().foreign) == 1
+            async with trio.open_nursery() as nursery:
+                await nursery.start(watch.serve)
+                nursery.cancel_scope.cancel(reason="asked")
+            assert watch.look() == Look()
+
+
+async def test_the_owners_own_patterns_are_used(tmp_path: Path, home: Path) -> None:
+    programs = Programs(apps=[r"/odd/place/app$"])
+    watch = WriterWatch(own_pids=set, home=home, programs=programs)
+    with trio.fail_after(PATIENCE_S):
+        argv = shell(place(tmp_path, "odd/place/app"))
+        async with open_program(argv, environ(home)):
+            assert watch.look().desktop is not None
+            assert watching(home).look() == Look()
+
+
+LOCKER = """
+import fcntl, sys
+lock = open(sys.argv[1], "a")
+fcntl.flock(lock, fcntl.LOCK_EX)
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+
+
+async def test_who_holds_a_threads_lock_is_told_without_touching_it(
+    home: Path,
+) -> None:
+    folder = home / "thread-writer-locks"
+    folder.mkdir()
+    for name in ("held", "free"):
+        (folder / f"{name}.lock").touch()
+    watch = watching(home)
+    asked = ["held", "free", "missing", "../../etc/passwd"]
+    with trio.fail_after(PATIENCE_S):
+        argv = [sys.executable, "-c", LOCKER, str(folder / "held.lock")]
+        async with open_program(argv, environ(home)) as holder:
+            writers = watch.holders(asked)
+            assert {name: one.pid for name, one in writers.items()} == {
+                "held": holder.pid
+            }
+            assert watching(home, holder.pid).holders(asked) == {}
+        assert watch.holders(asked) == {}
+    with (folder / "held.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+async def test_a_look_is_quick_enough_to_stand_before_an_act(home: Path) -> None:
+    watch = watching(home)
+    watch.look()
+    before = trio.current_time()
+    for _ in range(10):
+        watch.look()
+    assert (trio.current_time() - before) / 10 < 0.1
