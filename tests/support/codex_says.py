@@ -70,7 +70,7 @@ def message(item_id: str = "msg_1", text: str = "", **changes: Any) -> Raw:
 
 def user(text: str = "do it", item_id: str = "u1", **changes: Any) -> Raw:
     """A userMessage."""
-    content = [{"type": "text", "text": text, "text_elements": []}]
+    content: list[Raw] = [{"type": "text", "text": text, "text_elements": []}]
     return {
         "type": "userMessage",
         "id": item_id,

@@ -50,6 +50,9 @@ class Codex:
         raw = {"type": kind, "activeFlags": list(flags)}
         self.says("thread/status/changed", threadId=on, status=raw)
 
+    def busy(self) -> bool:
+        return self.normalizer.busy
+
     @property
     def told(self) -> list[str]:
         return [word(event) for event in self.events]
@@ -109,12 +112,12 @@ def test_idle_is_not_told_before_the_turn_has_ended() -> None:
     codex.begins()
     codex.status("idle")
     assert codex.normalizer.status(THREAD) is ThreadStatus.RUNNING
-    assert codex.normalizer.busy
+    assert codex.busy()
     codex.ends()
     assert codex.told[-2:] == ["turn/completed", "thread/changed"]
     assert codex.of(ThreadChanged)[-1].thread.status is ThreadStatus.IDLE
     assert codex.normalizer.status(THREAD) is ThreadStatus.IDLE
-    assert not codex.normalizer.busy
+    assert not codex.busy()
 
 
 def test_a_failed_thread_is_told_after_its_turn() -> None:
@@ -202,7 +205,7 @@ def test_a_review_s_second_turn_id_is_the_first_s_turn() -> None:
     codex.ends(turn="review")
     assert codex.told.count("turn/started") == 1
     assert codex.normalizer.ended_turn("inner") is not None
-    assert not codex.normalizer.busy
+    assert not codex.busy()
 
 
 def test_a_review_that_begins_before_its_items_is_one_turn_too() -> None:
@@ -211,7 +214,7 @@ def test_a_review_that_begins_before_its_items_is_one_turn_too() -> None:
     codex.item("started", says.message("m1"), turn="review")
     codex.ends(turn="review")
     assert codex.told.count("turn/started") == codex.told.count("turn/completed") == 1
-    assert not codex.normalizer.busy
+    assert not codex.busy()
 
 
 def test_a_running_turn_is_read_with_its_items_so_far() -> None:
@@ -274,14 +277,14 @@ def test_a_command_goes_on_when_its_turn_has_completed() -> None:
     codex.begins()
     codex.item("started", says.command(processId="7"))
     codex.ends()
-    assert codex.normalizer.busy
+    assert codex.busy()
     codex.begins("t2")
     codex.says("item/commandExecution/outputDelta", **says.delta("call_1", "tick"))
     codex.item("completed", says.command(status="completed", exitCode=0))
     last = closed(codex)[-1]
     assert (last.turn_id, last.background) == ("t1", True)
     codex.ends(turn="t2")
-    assert not codex.normalizer.busy
+    assert not codex.busy()
 
 
 def test_a_half_message_of_a_completed_turn_is_ended() -> None:
@@ -290,7 +293,7 @@ def test_a_half_message_of_a_completed_turn_is_ended() -> None:
     codex.item("started", says.message())
     codex.ends()
     assert "end msg_1 interrupted" in codex.told
-    assert not codex.normalizer.busy
+    assert not codex.busy()
 
 
 def test_a_command_of_an_interrupted_turn_keeps_the_writer_until_it_ends() -> None:
@@ -299,12 +302,12 @@ def test_a_command_of_an_interrupted_turn_keeps_the_writer_until_it_ends() -> No
     codex.item("started", says.command(processId="7"))
     codex.ends("interrupted")
     assert "notice stillRunning" in codex.told
-    assert codex.normalizer.busy
+    assert codex.busy()
     before = len(codex.events)
     codex.says("item/commandExecution/outputDelta", **says.delta("call_1", "late"))
     codex.item("completed", says.command(status="completed"))
     assert codex.events[before:] == []
-    assert not codex.normalizer.busy
+    assert not codex.busy()
 
 
 def test_a_command_that_never_ran_does_not_keep_the_writer() -> None:
@@ -313,7 +316,7 @@ def test_a_command_that_never_ran_does_not_keep_the_writer() -> None:
     codex.item("started", says.command())
     codex.ends("interrupted")
     assert "notice stillRunning" not in codex.told
-    assert not codex.normalizer.busy
+    assert not codex.busy()
 
 
 def test_an_item_that_ends_without_a_beginning_is_begun_first() -> None:
@@ -344,7 +347,7 @@ def test_an_end_of_unknown_shape_still_ends_the_item() -> None:
     codex.begins()
     codex.item("started", says.message())
     codex.says("item/agentMessage/delta", **says.delta("msg_1", "so far"))
-    codex.item("completed", says.message(text=None))
+    codex.item("completed", {**says.message(), "text": None})
     last = closed(codex)[-1]
     assert (last.status, last.text) == (ItemStatus.OTHER, "so far")
 
@@ -352,7 +355,7 @@ def test_an_end_of_unknown_shape_still_ends_the_item() -> None:
 def test_reasoning_keeps_its_parts_apart() -> None:
     codex = Codex()
     codex.begins()
-    raw = {"type": "reasoning", "id": "rs", "summary": [], "content": []}
+    raw: Raw = {"type": "reasoning", "id": "rs", "summary": [], "content": []}
     codex.item("started", raw)
     for part, words in ((0, "first"), (1, "second")):
         said = says.delta("rs", words, summaryIndex=part)
@@ -462,11 +465,11 @@ def test_a_turn_that_the_answer_lists_as_running_is_told_by_its_first_event() ->
     codex = Codex(adopted=False)
     running = says.thread(status={"type": "active", "activeFlags": []})
     codex.normalizer.adopt(running, [says.turn("t1")])
-    assert codex.normalizer.busy
+    assert codex.busy()
     codex.item("started", says.message())
     assert codex.told[:2] == ["turn/started", "begin msg_1"]
     codex.ends()
-    assert not codex.normalizer.busy
+    assert not codex.busy()
 
 
 def test_a_new_title_changes_the_thread() -> None:
@@ -504,9 +507,9 @@ def test_a_running_sub_agent_keeps_the_writer() -> None:
     codex.begins()
     codex.begins("c1", on=CHILD, rootTurnId="t1")
     codex.ends()
-    assert codex.normalizer.busy
+    assert codex.busy()
     codex.ends(turn="c1", on=CHILD)
-    assert not codex.normalizer.busy
+    assert not codex.busy()
 
 
 def test_a_grandchild_s_root_is_the_thread_that_was_loaded() -> None:
@@ -523,9 +526,9 @@ def test_an_active_goal_keeps_the_writer_and_a_cleared_one_does_not() -> None:
     codex = Codex()
     goal = {"objective": "x", "status": "active", "threadId": THREAD}
     codex.says("thread/goal/updated", threadId=THREAD, goal=goal)
-    assert codex.normalizer.busy
+    assert codex.busy()
     codex.says("thread/goal/cleared", threadId=THREAD)
-    assert not codex.normalizer.busy
+    assert not codex.busy()
     assert codex.events == []
 
 
@@ -539,12 +542,12 @@ def test_an_archived_thread_ends_what_ran_in_it_and_is_gone() -> None:
         "turn/completed",
         "thread/removed",
     ]
-    assert not codex.normalizer.busy
+    assert not codex.busy()
 
 
 def test_settings_are_shown_as_codex_last_told_them() -> None:
     codex = Codex()
-    settings = {
+    settings: Raw = {
         "model": "gpt-5.5",
         "effort": "high",
         "approvalPolicy": {"granular": {"rules": True}},
@@ -577,7 +580,7 @@ def test_a_death_ends_everything_and_is_said() -> None:
         "turn/completed",
         "notice runtimeDied",
     ]
-    assert not codex.normalizer.busy
+    assert not codex.busy()
     assert codex.normalizer.ended(AT) == []
 
 
@@ -614,7 +617,7 @@ def test_a_shape_that_does_not_fit_is_a_notice_and_changes_nothing() -> None:
     codex = Codex()
     codex.says("turn/started", threadId=THREAD, turn={"id": 7})
     assert codex.told == ["notice unknownMessage"]
-    assert not codex.normalizer.busy
+    assert not codex.busy()
 
 
 def test_what_is_ignored_is_counted() -> None:
@@ -664,4 +667,4 @@ def test_nothing_that_codex_could_say_raises(said: list[tuple[str, Any]]) -> Non
     for method, params in said:
         codex.normalizer.notification(method, params, AT)
     codex.normalizer.died(AT, "enough")
-    assert not codex.normalizer.busy
+    assert not codex.busy()
