@@ -1,6 +1,7 @@
-"""Frames over a Trio stream: Noise for devices, plain for the workstation's own door.
+"""Channels: frames over a Trio stream, encrypted for devices. Trio shell around `connection`.
 
-Trio shell around `connection` and `framing`. PROTOCOL.md section 1.
+PROTOCOL.md section 1. The workstation's own door is a `PlainChannel`; to what lies above
+both look alike (`MessageChannel`).
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -8,7 +9,6 @@ from typing import Any, Final, Protocol
 
 import trio
 
-from transport.codec import unpack
 from transport.connection import (
     AgentConnection,
     ChoosePsk,
@@ -22,28 +22,22 @@ from transport.connection import (
     Mode,
 )
 from transport.errors import (
-    ChannelClosedError,
     CloseCode,
     HandshakeError,
     LocalProtocolError,
     PeerClosedError,
-    RemoteProtocolError,
-    StalledError,
     TransportError,
-    TruncatedError,
 )
-from transport.framing import PLAIN_PREFIX, UnitDecoder, encode_unit
 from transport.identities import PrivateKey
 from transport.limits import (
-    ADMIN_FRAME,
     CLOSE_S,
     FIRST_UNIT_S,
     HANDSHAKE_S,
     MAX_FIRST_UNIT,
     RECEIVE_CHUNK,
-    SEND_SLICE,
-    STALLED_SEND_S,
 )
+from transport.plain_channel import PlainChannel
+from transport.stream_io import StreamIO
 
 __all__ = [
     "Channel",
@@ -103,77 +97,6 @@ class MessageChannel(Protocol):
         ...
 
 
-class _StreamIO:
-    """The stream itself: one writer at a time, watched; errors become ours."""
-
-    def __init__(self, stream: trio.abc.Stream) -> None:
-        self._stream = stream
-        self._lock = trio.StrictFIFOLock()
-        self._closed = False
-        self._broken = False
-        self.heard_at = self.sent_at = trio.current_time()
-
-    async def take_turn(self) -> None:
-        """Wait to be the writer; where nobody else writes, without giving way.
-
-        Whoever is cancelled already is told here, before anything is sealed: then the
-        channel stays good, and can still say CLOSE.
-        """
-        await trio.lowlevel.checkpoint_if_cancelled()
-        try:
-            self._lock.acquire_nowait()
-        except trio.WouldBlock:
-            await self._lock.acquire()
-        if self._closed or self._broken:
-            self._lock.release()
-            if self._closed:
-                raise ChannelClosedError("the channel is closed")
-            raise TruncatedError("the peer is gone")
-
-    def end_turn(self) -> None:
-        self._lock.release()
-
-    async def write(self, data: bytes) -> None:
-        """Write all, or close. The caller has the turn."""
-        try:
-            if len(data) <= SEND_SLICE:
-                await self._write_slice(data)
-            else:
-                view = memoryview(data)
-                for start in range(0, len(data), SEND_SLICE):
-                    await self._write_slice(view[start : start + SEND_SLICE])
-        except trio.BrokenResourceError as exc:
-            # Not closed yet: the reader may still find the peer's CLOSE in the stream.
-            self._broken = True
-            raise TruncatedError("the peer is gone") from exc
-        except trio.ClosedResourceError as exc:
-            raise ChannelClosedError("the channel was closed while sending") from exc
-        except BaseException:
-            await self.close_now()
-            raise
-
-    async def _write_slice(self, data: bytes | memoryview) -> None:
-        with trio.move_on_after(STALLED_SEND_S) as patience:
-            await self._stream.send_all(data)
-        if patience.cancelled_caught:
-            raise StalledError(f"the peer took nothing for {STALLED_SEND_S:g} s")
-        self.sent_at = trio.current_time()
-
-    async def read(self, size: int) -> bytes | bytearray:
-        try:
-            data = await self._stream.receive_some(size)
-        except trio.BrokenResourceError as exc:
-            raise TruncatedError("the connection broke") from exc
-        except trio.ClosedResourceError as exc:
-            raise ChannelClosedError("the channel is closed") from exc
-        self.heard_at = trio.current_time()
-        return data
-
-    async def close_now(self) -> None:
-        self._closed = True
-        await trio.aclose_forcefully(self._stream)
-
-
 class Channel:
     """An authenticated, encrypted channel. Made by the two functions below.
 
@@ -181,9 +104,7 @@ class Channel:
     pairing: the device's name, raw). `handshake_hash`: 32 bytes, unique to the channel.
     """
 
-    def __init__(
-        self, io: _StreamIO, connection: Connection, made: Established
-    ) -> None:
+    def __init__(self, io: StreamIO, connection: Connection, made: Established) -> None:
         self._io = io
         self._connection = connection
         self.mode = made.mode
@@ -273,10 +194,10 @@ async def connect_channel(
         payload=payload,
         padded=padded,
     )
-    io = _StreamIO(stream)
+    io = StreamIO(stream)
 
     async def shake() -> Channel:
-        await _write_alone(io, connection.first_bytes)
+        await io.send(connection.first_bytes)
         made = await _next_event(io, connection, RECEIVE_CHUNK)
         assert isinstance(made, Established)  # the first event of every connection
         return Channel(io, connection, made)
@@ -300,7 +221,7 @@ async def accept_channel(
         HandshakeError: a stranger, a wrong psk, garbage, too slow (`FIRST_UNIT_S` for
             message 1, `HANDSHAKE_S` in all). The stream is closed; nothing was said.
     """
-    io = _StreamIO(stream)
+    io = StreamIO(stream)
     connection = AgentConnection(
         identity=identity,
         ephemeral=PrivateKey.generate(),
@@ -315,82 +236,21 @@ async def accept_channel(
         if made is None:
             raise HandshakeError("no message 1 in time")
         assert isinstance(made, Established)  # the first event of every connection
-        await _write_alone(io, made.reply)
+        await io.send(made.reply)
         await _next_event(io, connection, RECEIVE_CHUNK)  # Confirmed, or it raises
         return Channel(io, connection, made)
 
     return await _within_deadline(shake, io, HANDSHAKE_S)
 
 
-class PlainChannel:
-    """The workstation's own door: a length and a packed map, nothing else.
-
-    No encryption and no CLOSE record: both ends are processes of one user, and an end
-    of stream between two frames is a proper end.
-    """
-
-    def __init__(self, stream: trio.abc.Stream) -> None:
-        self._io = _StreamIO(stream)
-        self._decoder = UnitDecoder(PLAIN_PREFIX, minimum=1, maximum=ADMIN_FRAME)
-        self._error: RemoteProtocolError | None = None
-
-    @property
-    def heard_at(self) -> float:
-        """When bytes last came, in `trio.current_time()`."""
-        return self._io.heard_at
-
-    @property
-    def sent_at(self) -> float:
-        """When bytes were last sent, in `trio.current_time()`."""
-        return self._io.sent_at
-
-    async def send(self, frames: Sequence[bytes]) -> None:
-        """See `MessageChannel.send`."""
-        if any(len(frame) > ADMIN_FRAME for frame in frames):
-            raise LocalProtocolError(f"a frame above {ADMIN_FRAME} bytes")
-        data = b"".join(encode_unit(frame, PLAIN_PREFIX) for frame in frames)
-        await self._io.take_turn()
-        try:
-            await self._io.write(data)
-        finally:
-            self._io.end_turn()
-
-    async def receive(self) -> dict[str, Any]:
-        """See `MessageChannel.receive`; a proper end is `PeerClosedError` done."""
-        if self._error is not None:
-            raise self._error
-        try:
-            while (unit := self._decoder.next_unit()) is None:
-                if self._decoder.ended:
-                    raise PeerClosedError(CloseCode.DONE, 0)
-                self._decoder.receive_data(await self._io.read(RECEIVE_CHUNK))
-            return unpack(unit)
-        except RemoteProtocolError as exc:
-            self._error = exc
-            raise
-
-    async def aclose(self, code: CloseCode = CloseCode.DONE) -> None:
-        """Close the stream; there is no way to tell a code on this door."""
-        del code
-        await self._io.close_now()
-
-
-async def _next_event(io: _StreamIO, connection: Connection, chunk: int) -> Event:
+async def _next_event(io: StreamIO, connection: Connection, chunk: int) -> Event:
     while (event := connection.next_event()) is None:
         connection.receive_data(await io.read(chunk))
     return event
 
 
-async def _write_alone(io: _StreamIO, data: bytes) -> None:
-    await io.take_turn()
-    try:
-        await io.write(data)
-    finally:
-        io.end_turn()
-
-
 async def _within_deadline(
-    shake: Callable[[], Awaitable[Channel]], io: _StreamIO, seconds: float
+    shake: Callable[[], Awaitable[Channel]], io: StreamIO, seconds: float
 ) -> Channel:
     """Run a handshake; whatever goes wrong, the stream is closed without a word."""
     try:

@@ -16,7 +16,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import tenacity
 import trio
@@ -29,27 +29,21 @@ from transport.enroll import Paired, pair
 from transport.errors import (
     LinkLostError,
     LocalProtocolError,
-    OutcomeUnknown,
     PeerClosedError,
     Refusal,
     RemoteProtocolError,
-    Timeout,
     TransportError,
     UnreachableError,
 )
 from transport.feed import Feed
-from transport.limits import CALL_S, MUTATION_S, PAIR_AWAIT_S
+from transport.limits import CALL_S
 from transport.link import Frame, Link
+from transport.patience import OWN, TIED, Sent, gave_up, patience_s_of
 from transport.protocol.base import Params, WireModel
 from transport.protocol.events import SessionChanged, SessionClosing
 from transport.protocol.methods import (
     EVENTS_SUBSCRIBE,
-    PAIR_AWAIT,
-    PAIR_DECIDE,
-    PAIR_OPEN,
-    PAIRING_CONFIRM,
     SESSION_OPEN,
-    Access,
     Method,
 )
 from transport.protocol.session import (
@@ -86,13 +80,6 @@ __all__ = [
 
 P = TypeVar("P", bound=Params)
 R = TypeVar("R", bound=WireModel)
-
-_OWN: Final = frozenset(
-    {SESSION_OPEN.name, EVENTS_SUBSCRIBE.name, PAIRING_CONFIRM.name}
-)
-# The offer ends with the connection that opened it: asking again makes no sense.
-_TIED: Final = frozenset({PAIR_OPEN.name, PAIR_AWAIT.name, PAIR_DECIDE.name})
-_HARMLESS: Final = frozenset({Access.SESSION, Access.READ})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,14 +151,14 @@ class Client:
             PeerClosedError: this device was revoked or replaced.
             RemoteProtocolError: the answer is not as specified.
         """
-        if method.name in _OWN:
+        if method.name in OWN:
             raise LocalProtocolError(f"{method.name} is the client's own business")
         body = params.wire()
-        patience_s = _patience_s(method, body) if timeout_s is None else timeout_s
-        sent = _Sent()
+        patience_s = patience_s_of(method, body) if timeout_s is None else timeout_s
+        sent = Sent()
         with trio.move_on_after(patience_s):
             return _parsed(method, await self._ask(method, body, sent))
-        raise _gave_up(method, body, patience_s, sent=sent.maybe)
+        raise gave_up(method, body, patience_s, sent=sent.maybe)
 
     @asynccontextmanager
     async def subscribe(
@@ -279,7 +266,7 @@ class Client:
 
     # Requests
 
-    async def _ask(self, method: Method[Any, Any], body: Frame, sent: "_Sent") -> Frame:
+    async def _ask(self, method: Method[Any, Any], body: Frame, sent: Sent) -> Frame:
         while True:
             link = await self._wait_link()
             before, sent.maybe = sent.maybe, True
@@ -287,7 +274,7 @@ class Client:
                 return await link.request(method.name, body)
             except LinkLostError as exc:
                 sent.maybe = before or exc.sent
-                if exc.sent and method.name in _TIED:
+                if exc.sent and method.name in TIED:
                     raise UnreachableError(str(exc)) from exc
 
     async def _wait_link(self) -> Link:
@@ -355,36 +342,8 @@ class Client:
             feed.fail(refusal)
 
 
-@dataclass(slots=True)
-class _Sent:
-    """Whether the Agent may have got a request."""
-
-    maybe: bool = False
-
-
 def _loss(state: tenacity.RetryCallState) -> BaseException | None:
     return None if state.outcome is None else state.outcome.exception()
-
-
-def _patience_s(method: Method[Any, Any], body: Frame) -> float:
-    if method.name == PAIR_AWAIT.name:
-        return PAIR_AWAIT_S
-    base_s = MUTATION_S if method.access is Access.WRITE else CALL_S
-    wait_ms: int = body.get("waitMs", 0)
-    return base_s + wait_ms / 1000
-
-
-def _gave_up(
-    method: Method[Any, Any], body: Frame, patience_s: float, *, sent: bool
-) -> Refusal:
-    if not sent or method.access in _HARMLESS:
-        return Timeout(f"{method.name}: no answer within {patience_s:g} s.")
-    named: Frame = {key: body[key] for key in ("requestKey", "threadId") if key in body}
-    return OutcomeUnknown(
-        f"{method.name} was sent, and no answer came within {patience_s:g} s: it may "
-        "have happened. Look before you try again.",
-        data={"method": method.name, **named},
-    )
 
 
 def _parsed(method: Method[Any, R], raw: Frame) -> R:

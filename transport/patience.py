@@ -1,0 +1,55 @@
+"""How long a client waits for an answer, and what it may ask again. Sans-IO."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from transport.errors import OutcomeUnknown, Refusal, Timeout
+from transport.limits import CALL_S, MUTATION_S, PAIR_AWAIT_S
+from transport.protocol.methods import (
+    EVENTS_SUBSCRIBE,
+    PAIR_AWAIT,
+    PAIR_DECIDE,
+    PAIR_OPEN,
+    PAIRING_CONFIRM,
+    SESSION_OPEN,
+    Access,
+    Method,
+)
+
+# What the client does by itself, and nobody else.
+OWN: Final = frozenset({SESSION_OPEN.name, EVENTS_SUBSCRIBE.name, PAIRING_CONFIRM.name})
+# The offer ends with the connection that opened it: asking again makes no sense.
+TIED: Final = frozenset({PAIR_OPEN.name, PAIR_AWAIT.name, PAIR_DECIDE.name})
+_NAMED: Final = ("requestKey", "threadId")
+_HARMLESS: Final = frozenset({Access.SESSION, Access.READ})
+
+
+@dataclass(slots=True)
+class Sent:
+    """Whether the Agent may have got a request."""
+
+    maybe: bool = False
+
+
+def patience_s_of(method: Method[Any, Any], body: Mapping[str, Any]) -> float:
+    """Return the default patience for a call, with what its `waitMs` asks for."""
+    if method.name == PAIR_AWAIT.name:
+        return PAIR_AWAIT_S
+    base_s = MUTATION_S if method.access is Access.WRITE else CALL_S
+    wait_ms: int = body.get("waitMs", 0)
+    return base_s + wait_ms / 1000
+
+
+def gave_up(
+    method: Method[Any, Any], body: Mapping[str, Any], patience_s: float, *, sent: bool
+) -> Refusal:
+    """Return what to raise when patience has ended; `sent`: it may have arrived."""
+    if not sent or method.access in _HARMLESS:
+        return Timeout(f"{method.name}: no answer within {patience_s:g} s.")
+    named = {key: body[key] for key in _NAMED if key in body}
+    return OutcomeUnknown(
+        f"{method.name} was sent, and no answer came within {patience_s:g} s: it may "
+        "have happened. Look first; only the same requestKey may be sent again.",
+        data={"method": method.name, **named},
+    )
