@@ -83,7 +83,7 @@ async def _answer(
     approval = (await client.call(APPROVAL_ANSWER, params)).approval
     if screen.as_json:
         screen.json({"approval": approval.wire()})
-    screen.lines([resolved_line(approval)])
+    screen.lines([resolved_line(approval, client.opened.device.id)])
     if approval.state is ApprovalState.ANSWERING:
         return ExitCode.OK
     took_effect = approval.state is ApprovalState.ANSWERED

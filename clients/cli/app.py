@@ -84,16 +84,17 @@ def serve(
         str | None,
         typer.Option("--codex", metavar="PATH", help="Which codex to run."),
     ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Log on stderr what happens.")
+    ] = False,
 ) -> None:
     """Run the Agent on this workstation until Ctrl-C."""
     from clients.cli import entry, workstation
 
-    _end(
-        entry.guard(
-            partial(workstation.serve, tcp=tcp or (), state=state, codex=codex),
-            as_json=False,
-        )
+    act = partial(
+        workstation.serve, tcp=tcp or (), state=state, codex=codex, verbose=verbose
     )
+    _end(entry.guard(act))
 
 
 @app.command()

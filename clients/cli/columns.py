@@ -34,6 +34,16 @@ def cut(text: str, width: int) -> str:
     return kept + "…"
 
 
+def cut_front(text: str, width: int) -> str:
+    """Return the end of `text` in at most `width` cells: of a folder it says most."""
+    text = one_line(text)
+    if cells(text) <= width:
+        return text
+    while cells(text) > width - 1:
+        text = text[1:]
+    return "…" + text
+
+
 def table(
     head: Sequence[str], rows: Sequence[Sequence[Span]], *, width: int | None
 ) -> list[Line]:

@@ -34,7 +34,7 @@ A device gets only what you name: without --scopes it may read and nothing else;
 async def demo(screen: Screen) -> ExitCode:
     """Tell the story; FailedError where it is not as told."""
     screen.say(bold("threadgate: your Codex threads, from your other devices"))
-    screen.say("Nothing of yours is used or changed. It takes about half a minute.")
+    screen.say("Nothing of yours is used or changed. It takes less than a minute.")
     play: steps.Play | None = None
     try:
         with trio.fail_after(LIMIT_S):

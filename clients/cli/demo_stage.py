@@ -52,7 +52,11 @@ class Stage:
     @property
     def desk(self) -> Actor:
         """The workstation: its commands find the Agent by its socket."""
-        environ = {**self.codex_environ, STATE_DIR: str(self.folder / "desk")}
+        environ = {
+            **self.codex_environ,
+            "THREADGATE_CODEX": str(self.codex),
+            STATE_DIR: str(self.folder / "desk"),
+        }
         return Actor(name="desk", style="name", screen=self.screen, environ=environ)
 
     @property

@@ -101,8 +101,7 @@ async def run_agent(play: Play) -> AsyncGenerator[Running]:
     play.tell(
         "It listens for paired devices on a port of this machine. Nobody is paired yet."
     )
-    serve = ("serve", "--tcp", "127.0.0.1:0", "--codex", str(play.stage.codex))
-    async with play.desk.start(*serve) as agent:
+    async with play.desk.start("serve", "--tcp", "127.0.0.1:0") as agent:
         await agent.wait_line("^ready")
         yield agent
 
@@ -187,8 +186,9 @@ async def refuse_a_command(play: Play) -> None:
         "without an answer it is a no. The file notes.txt must still be there at the end."
     )
     async with play.phone.start("send", short(play.breads), script.TIDY) as turn:
-        approval = (await turn.wait_line(r"^approval (apr_\w+)"))[1]
-        await play.phone.run("deny", approval[:12])
+        approval = (await turn.wait_line(r"threadgate deny (apr_\w+)"))[1]
+        async with play.phone.start("deny", approval[:12]) as answer:
+            await answer.end()
         await turn.end()
     play.check(_said(turn, script.TIDIED), "Codex did not go on after the no")
     notes = play.stage.workspace / "notes.txt"
@@ -205,10 +205,11 @@ async def approve_a_command(play: Play) -> None:
     )
     hours = trio.Path(play.stage.workspace / "hours.txt")
     async with play.phone.start("send", short(play.breads), script.HOURS) as turn:
-        approval = (await turn.wait_line(r"^approval (apr_\w+)"))[1]
+        approval = (await turn.wait_line(r"threadgate deny (apr_\w+)"))[1]
         play.check(not await hours.exists(), "hours.txt exists before the yes")
         play.tell("Before the yes there is no hours.txt.")
-        await play.phone.run("approve", approval[:12], "--yes")
+        async with play.phone.start("approve", approval[:12], "--yes") as answer:
+            await answer.end()
         await turn.end()
     play.check(_said(turn, "exit 0"), "the command did not succeed")
     play.check(await hours.exists(), "hours.txt does not exist after the yes")

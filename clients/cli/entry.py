@@ -22,7 +22,9 @@ _SIGNAL_CODE: Final = 128  # plus its number: what shells say of a program it en
 
 def run(command: Command, *, as_json: bool = False) -> int:
     """Run a command; return what the process exits with. Errors become one line."""
-    return guard(lambda screen: trio.run(_interruptible, command, screen), as_json)
+    return guard(
+        lambda screen: trio.run(_interruptible, command, screen), as_json=as_json
+    )
 
 
 def run_with_text(
@@ -40,7 +42,7 @@ def run_with_text(
         text = read()
         return trio.run(_interruptible, partial(_with, command, text), screen)
 
-    return guard(act, as_json)
+    return guard(act, as_json=as_json)
 
 
 async def _with(
@@ -49,7 +51,7 @@ async def _with(
     return await command(screen, text)
 
 
-def guard(act: Callable[[Screen], int], as_json: bool) -> int:
+def guard(act: Callable[[Screen], int], *, as_json: bool = False) -> int:
     """Call `act`; turn what it raises into one line and an exit code."""
     screen = open_screen(as_json=as_json)
     try:

@@ -49,7 +49,10 @@ class _Follower:
         self.thread_id, turn = await start()
         self.watch.expect(turn.id)
         self.transcript = Transcript(
-            root=self.thread_id, shared=self.shared, announced=turn.id
+            root=self.thread_id,
+            shared=self.shared,
+            announced=turn.id,
+            me=self.client.opened.device.id,
         )
         for event in self.early:
             self.show(event)

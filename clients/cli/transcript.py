@@ -69,7 +69,7 @@ class Transcript:
 
     `root`: tell only this thread and its sub-agents, whatever else comes. `shared`:
     other threads do come, so that an item in progress need not be ours. `announced`: the
-    turn whose start was told already.
+    turn whose start was told already. `me`: the id of this device.
     """
 
     def __init__(
@@ -79,7 +79,9 @@ class Transcript:
         names: dict[str, str] | None = None,
         shared: bool = False,
         announced: str | None = None,
+        me: str | None = None,
     ) -> None:
+        self._me = me
         self._announced = announced
         self._root = root
         self._names = names
@@ -220,7 +222,7 @@ class Transcript:
             case ApprovalRequested(approval=approval):
                 return [*approval_lines(approval, clock), *how_to_answer(approval)]
             case ApprovalResolved(approval=approval):
-                return [resolved_line(approval)]
+                return [resolved_line(approval, self._me)]
             case TurnStarted(turn=turn) if turn.id == self._announced:
                 return []
             case TurnStarted(turn=turn):

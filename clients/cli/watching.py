@@ -23,7 +23,7 @@ async def watch(screen: Screen, *, host: str | None, thread: str | None) -> Exit
         names = None if root is not None else await _names(client)
         if not screen.as_json:
             await _greet(screen, client, root)
-        transcript = Transcript(root=root, names=names)
+        transcript = Transcript(root=root, names=names, me=client.opened.device.id)
         selection = "all" if root is None else [root]
         async with client.subscribe(selection) as events:
             async for event in events:

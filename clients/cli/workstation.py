@@ -1,18 +1,20 @@
-"""What only the workstation does: start an Agent, find its socket, the demo. Shell.
+"""What only the workstation does: start an Agent, find its socket. Trio shell.
 
 The one module of the front doors that may import `agent`, and only inside functions: a
 device needs none of it.
 """
 
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from clients.cli.exits import ExitCode, FailedError
 from clients.cli.folders import STATE_DIR
 
 if TYPE_CHECKING:
+    from agent.app import Running
     from agent.config import Config
     from clients.cli.screen import Screen
 
@@ -44,9 +46,56 @@ def _serving(tcp: Sequence[str], state: Path | None, codex: str | None) -> "Conf
 
 
 def serve(
-    screen: "Screen", *, tcp: Sequence[str], state: Path | None, codex: str | None
+    screen: "Screen",
+    *,
+    tcp: Sequence[str],
+    state: Path | None,
+    codex: str | None,
+    verbose: bool,
 ) -> int:
-    """Run the Agent until a signal ends it."""
-    del screen
-    _serving(tcp, state, codex)
-    return ExitCode.FAILED
+    """Run the Agent until a signal ends it; it hears signals itself."""
+    import trio
+
+    level = logging.INFO if verbose else logging.WARNING
+    logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(message)s")
+    trio.run(_serve, screen, _serving(tcp, state, codex))
+    screen.say("stopped: no codex of ours runs any more")
+    return ExitCode.OK
+
+
+async def _serve(screen: "Screen", config: "Config") -> None:
+    import trio
+
+    from agent.app import run_agent
+    from transport.background import open_background
+
+    over = trio.Event()
+
+    async def run(*, task_status: "trio.TaskStatus[Running]") -> None:
+        await run_agent(config, task_status=task_status)
+        over.set()
+
+    ready = False
+    try:
+        async with open_background(run) as running:
+            ready = True
+            _announce(screen, running)
+            await over.wait()
+    except Exception as error:
+        if ready:
+            raise
+        logging.getLogger(__name__).info("cannot start", exc_info=True)
+        raise FailedError(f"the Agent cannot start: {_cause(error)}") from error
+
+
+def _announce(screen: "Screen", running: "Running") -> None:
+    where = ", ".join(running.tcp) or "no network address (--tcp adds one)"
+    screen.say(f"ready: {running.agent.name}, for devices at {where}")
+    screen.say("Pair one with `threadgate pair`. Ctrl-C stops the Agent.")
+
+
+def _cause(error: Exception) -> Exception:
+    """The one error in nested groups of one: what a person has to hear."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = cast("ExceptionGroup[Exception]", error).exceptions[0]
+    return error

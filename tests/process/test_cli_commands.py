@@ -350,7 +350,7 @@ async def test_approve_allows_exactly_what_was_fetched(state: Path) -> None:
     ]
     assert "make deploy" in printed(screen)
     assert "network access for this command" in printed(screen)
-    assert "approved by local" in printed(screen)
+    assert "approved at the workstation" in printed(screen)
 
 
 async def test_approve_without_a_terminal_needs_a_yes(state: Path) -> None:

@@ -106,12 +106,12 @@ def test_a_command_that_did_not_end_well_says_so(status: ItemStatus, says: str) 
 @pytest.mark.parametrize(
     ("state", "choice", "says"),
     [
-        (ApprovalState.ANSWERED, "accept", "approved by phone"),
-        (ApprovalState.ANSWERED, "decline", "declined by phone"),
+        (ApprovalState.ANSWERED, "accept", "approved by device phone"),
+        (ApprovalState.ANSWERED, "decline", "declined by device phone"),
         (
             ApprovalState.ANSWERED,
             "cancel",
-            "declined, and the turn was stopped by phone",
+            "declined, and the turn was stopped by device phone",
         ),
         (ApprovalState.EXPIRED, None, "nobody answered in time: declined"),
         (
@@ -131,6 +131,21 @@ def test_the_end_of_an_approval_says_what_took_effect(
 ) -> None:
     ended = samples.command_approval(state=state, choice=choice, decided_by="phone")
     assert resolved_text(ended) == says
+
+
+@pytest.mark.parametrize(
+    ("decided_by", "says"),
+    [
+        ("me", "by this device"),
+        ("local", "at the workstation"),
+        ("ff00", "device ff00"),
+    ],
+)
+def test_who_answered_is_said_in_words(decided_by: str, says: str) -> None:
+    ended = samples.command_approval(
+        state=ApprovalState.ANSWERED, choice="accept", decided_by=decided_by
+    )
+    assert resolved_text(ended, "me").endswith(says)
 
 
 def test_no_way_to_say_yes_is_offered_where_there_is_none() -> None:

@@ -6,9 +6,19 @@ from clients.cli.clock import Clock
 from clients.cli.lines.items import INDENT, file_lines
 from clients.cli.plain import one_line, visible
 from clients.cli.style import Line, Span, Style, bold, dim, line
-from transport.protocol.approvals import Approval, ApprovalState, ChoiceEffect
+from transport.protocol.approvals import (
+    Approval,
+    ApprovalKind,
+    ApprovalState,
+    ChoiceEffect,
+)
 
 _FIELD: Final = 9  # cells; the longest field name has seven letters
+
+_KINDS: Final = {
+    ApprovalKind.COMMAND: "Codex asks to run a command",
+    ApprovalKind.FILE_CHANGE: "Codex asks to change files",
+}
 
 _ENDS: Final = {
     ApprovalState.EXPIRED: "nobody answered in time: declined",
@@ -28,10 +38,9 @@ def approval_lines(approval: Approval, clock: Clock) -> list[Line]:
     """Return the whole question: what, where, what else a yes allows, until when."""
     detail = approval.detail
     until = f"{clock.time(approval.expires_at)}, in {clock.left(approval.expires_at)}"
+    asks = _KINDS.get(approval.kind) or visible(approval.title)
     rows = [
-        line(
-            Span("approval ", "warn"), bold(approval.id), f"  {visible(approval.title)}"
-        ),
+        line(Span("approval ", "warn"), bold(approval.id), f"  {asks}"),
         _field("thread", approval.thread_id),
     ]
     if detail.command is not None:
@@ -64,25 +73,39 @@ def approval_title(approval: Approval, clock: Clock) -> str:
     return f"{approval.id}  {one_line(visible(what), 60)}  ({left} left)"
 
 
-def resolved_text(approval: Approval) -> str:
-    """Return how an approval ended, and by whom."""
+def resolved_text(approval: Approval, me: str | None = None) -> str:
+    """Return how an approval ended, and by whom. `me`: the id of this device."""
     if (end := _ENDS.get(approval.state)) is not None:
         return end
     chosen = [c.effect for c in approval.choices if c.id == approval.choice]
     what = (
         _ANSWERS.get(chosen[0], str(approval.state)) if chosen else str(approval.state)
     )
-    return f"{what} by {approval.decided_by}" if approval.decided_by else what
+    return f"{what}{_by(approval.decided_by, me)}"
 
 
-def resolved_line(approval: Approval) -> Line:
-    """Return the end of an approval under its question."""
+def _by(device_id: str | None, me: str | None) -> str:
+    match device_id:
+        case None:
+            return ""
+        case "local":
+            return " at the workstation"
+        case _ if device_id == me:
+            return " by this device"
+        case _:
+            return f" by device {one_line(device_id, 32)}"
+
+
+def resolved_line(approval: Approval, me: str | None = None) -> Line:
+    """Return the end of an approval under its question. `me` as in `resolved_text`."""
     allowed = {ChoiceEffect.ALLOW, ChoiceEffect.ALLOW_FOR_SESSION}
     yes = any(c.id == approval.choice and c.effect in allowed for c in approval.choices)
     style: Style = (
         "good" if yes and approval.state is ApprovalState.ANSWERED else "warn"
     )
-    return line(INDENT, dim(f"{approval.id} "), Span(resolved_text(approval), style))
+    return line(
+        INDENT, dim(f"{approval.id} "), Span(resolved_text(approval, me), style)
+    )
 
 
 def _field(name: str, text: str) -> Line:

@@ -1,6 +1,7 @@
 """Paired devices and pairing as lines. Sans-IO. PROTOCOL.md section 1."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from clients.cli.clock import Clock
 from clients.cli.columns import table
@@ -9,7 +10,13 @@ from clients.cli.style import Line, Span, bold, dim, line
 from transport.protocol.admin import DeviceRow, PairCandidate
 from transport.protocol.gateway import DeviceInfo
 
-NAME_LIMIT = 40  # characters of a name that a stranger chose
+NAME_LIMIT: Final = 40  # characters of a name that a stranger chose
+_ORDER: Final = ("read", "write", "approve", "approve.session")
+
+
+def in_order(scopes: Sequence[str]) -> list[str]:
+    """Return scopes from the least to the most; unknown ones last."""
+    return sorted(scopes, key=lambda s: (_ORDER.index(s) if s in _ORDER else 99, s))
 
 
 def device_table(
@@ -27,7 +34,7 @@ def _device_row(device: DeviceRow, clock: Clock) -> list[Span]:
     return [
         Span(device.id, "name"),
         Span(one_line(device.name, NAME_LIMIT)),
-        Span(",".join(device.scopes)),
+        Span(",".join(in_order(device.scopes))),
         Span("now" if device.sessions else seen),
         _state(device),
         Span(ceiling_text(device)),
@@ -68,7 +75,7 @@ def candidate_lines(candidate: PairCandidate) -> list[Line]:
         ),
         _field("fingerprint", candidate.fingerprint),
         _field("from", candidate.source),
-        _field("would get", ", ".join(candidate.scopes)),
+        _field("would get", ", ".join(in_order(candidate.scopes))),
         line("  ", dim(f"{'check':<13}"), Span(check_text(candidate.check), "warn")),
         line("Does the device show the same check number?"),
     ]
@@ -80,7 +87,7 @@ def candidate_lines(candidate: PairCandidate) -> list[Line]:
 def paired_line(device: DeviceRow) -> Line:
     """Return that a device is paired, at the workstation."""
     name = one_line(device.name, NAME_LIMIT)
-    text = f"Paired: {name} ({device.id}) with {', '.join(device.scopes)}."
+    text = f"Paired: {name} ({device.id}) with {', '.join(in_order(device.scopes))}."
     return line(Span(text, "good"))
 
 
@@ -90,7 +97,7 @@ def connected_lines(host: str, device: DeviceInfo) -> list[Line]:
     rows.append(
         _field("this device", f"{one_line(device.name, NAME_LIMIT)} ({device.id})")
     )
-    rows.append(_field("may", ", ".join(device.scopes)))
+    rows.append(_field("may", ", ".join(in_order(device.scopes))))
     if device.ceiling is not None:
         roots = " ".join(visible(root) for root in device.ceiling.roots)
         rows.append(_field("in", roots or "no folder yet"))

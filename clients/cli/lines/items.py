@@ -22,6 +22,7 @@ from transport.protocol.items import (
 LABEL: Final = 7  # cells; the longest label has five letters
 INDENT: Final = " " * LABEL
 
+WORTH_SAYING_MS: Final = 100  # a shorter time says nothing
 HEAD_LINES: Final = 4  # of a long output, before and
 TAIL_LINES: Final = 8  # after what is left out
 
@@ -116,7 +117,7 @@ def _command_end(item: Command) -> Span:
     parts: list[str] = [] if item.exit_code is None else [f"exit {item.exit_code}"]
     if item.status is ItemStatus.INTERRUPTED or not parts:
         parts.append(str(item.status))
-    if item.duration_ms is not None:
+    if item.duration_ms is not None and item.duration_ms >= WORTH_SAYING_MS:
         parts.append(duration(item.duration_ms))
     return Span(", ".join(parts), "good" if item.exit_code == 0 else "bad")
 

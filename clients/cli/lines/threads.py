@@ -5,7 +5,7 @@ from typing import Final
 
 from clients.cli.choose import short
 from clients.cli.clock import Clock, duration
-from clients.cli.columns import cut, table
+from clients.cli.columns import cut, cut_front, table
 from clients.cli.lines.gate import writer_text
 from clients.cli.lines.items import all_items
 from clients.cli.plain import one_line, visible
@@ -34,7 +34,7 @@ _TURN_STYLES: Final[dict[TurnStatus, Style]] = {
 
 def thread_name(thread: Thread) -> str:
     """Return what a person knows a thread by: its title, else how it began."""
-    return one_line(thread.title or thread.preview) or "(empty)"
+    return one_line(thread.title or thread.preview) or "(no title yet)"
 
 
 def thread_status(thread: Thread) -> Span:
@@ -61,7 +61,7 @@ def _table_row(thread: Thread, length: int, clock: Clock) -> list[Span]:
         Span(thread.id[:length], "name"),
         thread_status(thread),
         Span(clock.ago(thread.updated_at)),
-        Span(cut(visible(thread.cwd), 40)),
+        Span(cut_front(visible(thread.cwd), 40)),
         Span(thread_name(thread)),
     ]
 
