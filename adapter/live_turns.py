@@ -38,7 +38,7 @@ def adopt_turn(live: Live, node: Node, raw: Raw) -> None:
     if node.running is not None:
         return  # events were quicker than the answer
     node.last_turn = turn_id
-    if raw.get("status") == "inProgress":
+    if raw.get("status") == "inProgress" and node.active:
         node.running = turn_id
         began = seconds(raw.get("startedAt")) or 0
         live.turns[turn_id] = TurnRecord(

@@ -310,6 +310,15 @@ def test_a_command_of_an_interrupted_turn_keeps_the_writer_until_it_ends() -> No
     assert not codex.busy()
 
 
+def test_a_command_that_was_approved_and_printed_something_runs_on_too() -> None:
+    codex = Codex()
+    codex.begins()
+    codex.item("started", says.command())  # it waited: no process yet
+    codex.says("item/commandExecution/outputDelta", **says.delta("call_1", "tick"))
+    codex.ends("interrupted")
+    assert codex.busy()
+
+
 def test_a_command_that_never_ran_does_not_keep_the_writer() -> None:
     codex = Codex()
     codex.begins()
@@ -470,6 +479,13 @@ def test_a_turn_that_the_answer_lists_as_running_is_told_by_its_first_event() ->
     assert codex.told[:2] == ["turn/started", "begin msg_1"]
     codex.ends()
     assert not codex.busy()
+
+
+def test_a_stored_turn_in_progress_of_an_idle_thread_does_not_keep_the_writer() -> None:
+    codex = Codex(adopted=False)
+    codex.normalizer.adopt(says.thread(), [says.turn("t1")])
+    assert not codex.busy()
+    assert codex.normalizer.last_turn(THREAD) == "t1"
 
 
 def test_a_new_title_changes_the_thread() -> None:
