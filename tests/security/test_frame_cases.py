@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+import trio
 from trio.testing import memory_stream_pair
 
 from tests.support.channels import channel_pair
@@ -56,12 +57,13 @@ async def ends(
     forger = Forger(near, device)
     for plain in plains:
         await near.send_all(forger.frame(plain) if as_frames else forger.seal(plain))
-    with pytest.raises(RemoteProtocolError):
-        while True:
-            await agent.receive()
-    await agent.aclose(CloseCode.DONE)
-    with pytest.raises(PeerClosedError) as caught:
-        await device.receive()
+    with trio.fail_after(10):
+        with pytest.raises(RemoteProtocolError):
+            while True:
+                await agent.receive()
+        await agent.aclose(CloseCode.DONE)
+        with pytest.raises(PeerClosedError) as caught:
+            await device.receive()
     assert caught.value.code is CloseCode.PROTOCOL_ERROR
 
 
