@@ -34,6 +34,7 @@ from tests.support.fake_app_server import (
     turn,
 )
 from tests.support.runtimes import Running, open_codex_runtime, open_gate
+from transport.protocol.approvals import ApprovalState
 from transport.protocol.turns import TurnStatus
 
 THREAD, KEY = "thr_1", "key-0123456789abcdef"
@@ -390,17 +391,32 @@ async def test_a_question_that_nobody_here_can_answer_is_refused_at_once(
     assert "error" in answers[1] or answers[1]["result"]["success"] is False
 
 
-async def test_an_interrupt_that_is_never_confirmed_is_unknown(
+async def test_an_interrupt_that_is_never_confirmed_is_unknown_and_withdraws_all_the_same(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("adapter.writer.TURN_END_S", 0.3)
-    async with open_loaded(folder, turn__start=[STARTED], turn__interrupt=[DONE]) as (
-        _,
-        writer,
-    ):
+    question: Any = {
+        "ask": "item/commandExecution/requestApproval",
+        "id": 0,
+        "params": {
+            "threadId": THREAD,
+            "turnId": "turn_1",
+            "itemId": "c1",
+            "startedAtMs": 1,
+            "command": "touch /x",
+            "cwd": "/w",
+            "availableDecisions": ["accept", "cancel"],
+        },
+    }
+    async with open_loaded(
+        folder, turn__start=[[*STARTED, question]], turn__interrupt=[DONE]
+    ) as (run, writer):
         await writer.start_turn(["x"], client_key=KEY, guard=open_gate)
+        await run.seen.approval()
         with pytest.raises(NoAnswerError):
             await writer.interrupt("turn_1")
+        assert [end.state for end in run.seen.resolved()] == [ApprovalState.WITHDRAWN]
+        assert writer.running_turn_id == "turn_1"
         assert writer.busy
 
 
