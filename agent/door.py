@@ -65,8 +65,9 @@ def build_door(
     `watch`: another look at foreign writers than this machine's process table.
     """
     supervisor = Supervisor(runtime=runtime, emit=emit, now_ms=now_ms)
-    table = None if watch is not None else _watch(config, runtime)
-    eyes: Watch = watch if watch is not None else _sure(table)
+    table = _watch(config, runtime) if watch is None else None
+    eyes = watch or table
+    assert eyes is not None
     keeper = GateKeeper(
         watch=eyes,
         supervisor=supervisor,
@@ -83,7 +84,7 @@ def build_door(
         pause_goal=partial(_pause_goal, supervisor),
         idle_s=config.idle_s,
     )
-    supervisor.on_change = keeper.runtime_changed
+    supervisor.on_change = partial(_runtime_changed, supervisor, keeper, table)
     keeper.on_change = pool.gate_changed
     if table is not None:
         supervisor.hold_s = table.settling_s
@@ -131,6 +132,14 @@ def build_door(
     )
 
 
+def _runtime_changed(
+    supervisor: Supervisor, keeper: GateKeeper, watch: WriterWatch | None
+) -> None:
+    if watch is not None and supervisor.is_up and supervisor.info is not None:
+        watch.know(supervisor.info)
+    keeper.runtime_changed()
+
+
 def _watch(config: Config, runtime: Runtime) -> WriterWatch:
     patterns = config.desktop
     return WriterWatch(
@@ -138,11 +147,6 @@ def _watch(config: Config, runtime: Runtime) -> WriterWatch:
         home=config.codex_home,
         programs=Programs(apps=patterns.apps, engines=patterns.engines),
     )
-
-
-def _sure(watch: WriterWatch | None) -> WriterWatch:
-    assert watch is not None
-    return watch
 
 
 async def _pause_goal(supervisor: Supervisor, thread_id: str) -> None:

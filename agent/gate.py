@@ -80,7 +80,7 @@ class Gate:
         `at_ms` is the wall clock (for people), `now_s` a monotonic one (for us).
         """
         reason, foreign = _reason(world)
-        if reason is None and self._state.reason in _WRITERS and not self._gone(now_s):
+        if reason is None and self._may_be_back(world.look, now_s):
             return None
         if reason is not None or self.is_open:
             self._away_since = None
@@ -91,10 +91,18 @@ class Gate:
         self._state = state
         return state
 
-    def _gone(self, now_s: float) -> bool:
+    def _may_be_back(self, look: Look, now_s: float) -> bool:
+        """Whether the writer that closed the gate is away for too short a time."""
+        writer = self._state.writer
+        if self._state.reason not in _WRITERS or writer is None:
+            return False
+        if any(
+            (one.pid, one.since) == (writer.pid, writer.since) for one in look.foreign
+        ):
+            return False  # it is here, and turned out to be harmless
         if self._away_since is None:
             self._away_since = now_s
-        return now_s - self._away_since >= GONE_S
+        return now_s - self._away_since < GONE_S
 
     def refusal(self, thread_id: str | None = None) -> CodexUnavailable:
         """Return what a mutation is refused with while the gate is closed."""

@@ -17,7 +17,9 @@ from typing import Protocol
 
 import trio
 
+from adapter.runtime import RuntimeInfo
 from agent import proctable
+from agent.changes import Changes
 from agent.engines import Foreign, Look, Named, Process, Programs, Role, read_version
 from agent.limits import (
     FIRST_LOCKING,
@@ -64,6 +66,13 @@ class Versions:
     def __init__(self) -> None:
         self._answers: dict[Binary, _Answer] = {}
         self._unasked: dict[Binary, int] = {}
+        self.wanted = Changes()
+
+    def know(self, pid: int, *, locks: bool) -> None:
+        """The binary of this process is a codex that we know without asking."""
+        key = _binary(pid)
+        if key is not None:
+            self._answers[key] = _Answer(known=True, is_codex=True, locks=locks)
 
     def of(self, pid: int) -> _Answer | None:
         """Return what is known of the binary that this process runs."""
@@ -73,7 +82,13 @@ class Versions:
         answer = self._answers.get(key)
         if answer is None:
             self._unasked[key] = pid
+            self.wanted.ring()
         return answer
+
+    @property
+    def has_questions(self) -> bool:
+        """Whether a binary waits to be asked."""
+        return bool(self._unasked)
 
     async def ask(self) -> bool:
         """Ask the binaries that nobody has asked; return whether anything was learnt."""
@@ -174,6 +189,10 @@ class WriterWatch:
                 del self._candidates[pid]
         return self._judged()
 
+    def know(self, info: RuntimeInfo) -> None:
+        """Our own codex: others that run the same file need not be asked."""
+        self._versions.know(info.pid, locks=info.locks_threads)
+
     def settling_s(self) -> float:
         """Return for how long a desktop that starts right now should go first."""
         newest = max(
@@ -204,14 +223,16 @@ class WriterWatch:
         task_status.started()
         full_at = trio.current_time() + FULL_SCAN_S
         while True:
-            await trio.sleep(LOOK_S)
+            if not self._versions.has_questions:
+                with trio.move_on_after(LOOK_S):
+                    await self._versions.wanted.wait()
+            await self._learn_versions()
             if trio.current_time() >= full_at:
                 self._versions.forget_failures()
                 self._publish(self.look())
                 full_at = trio.current_time() + FULL_SCAN_S
             else:
                 self._publish(self.glance())
-            await self._learn_versions()
 
     async def _learn_versions(self) -> None:
         if await self._versions.ask():

@@ -149,3 +149,12 @@ def test_a_refusal_names_the_writer_says_what_to_do_and_when_to_come_back() -> N
     assert refusal.data["gate"]["writer"]["pid"] == 7
     assert "process 7" in refusal.message
     assert "send again" in refusal.message
+
+
+def test_an_engine_that_turns_out_to_take_locks_opens_it_at_once() -> None:
+    gate = opened()
+    gate.observe(world(foreign(WriterKind.CLI)), at_ms=1, now_s=1.0)
+    known = foreign(WriterKind.CLI, locks=True)
+    state = gate.observe(world(known), at_ms=2, now_s=1.01)
+    assert state is not None
+    assert state.state is GatePosition.OPEN
