@@ -28,9 +28,11 @@ from transport.errors import (
     RemoteProtocolError,
     TruncatedError,
 )
+from transport.framing import NOISE_PREFIX, encode_unit
 from transport.identities import PrivateKey
 from transport.limits import FRAME_IN, FRAME_OUT, MAX_RECORDS
 from transport.noise import Responder
+from transport.records import RecordType, encode_record
 
 AGENT: Final = PrivateKey.generate()
 DEVICE: Final = PrivateKey.generate()
@@ -277,11 +279,11 @@ def test_used_up_keys_end_the_session_with_renew(direction: int) -> None:
 
 def test_a_peer_that_goes_on_with_used_up_keys_is_cut_off() -> None:
     one, two = proven()
-    for connection in (one, two):
-        for cipher in cipher_counts(connection):
-            cipher.n = MAX_RECORDS - 1
-    stream = two.close(CloseCode.RENEW)
-    cipher_counts(one)[1].n = cipher_counts(two)[0].n = MAX_RECORDS
-    one.receive_data(stream)
+    sending, receiving = cipher_counts(two)[0], cipher_counts(one)[1]
+    record = encode_record(RecordType.LAST, pack({"n": 1}), padded=True)
+    sending.n = receiving.n = MAX_RECORDS - 1
+    last = encode_unit(sending.encrypt_with_ad(b"", record), NOISE_PREFIX)
+    assert frames(events(one, last)) == [{"n": 1}]
+    one.receive_data(encode_unit(sending.encrypt_with_ad(b"", record), NOISE_PREFIX))
     with pytest.raises(RemoteProtocolError):
         one.next_event()
