@@ -368,6 +368,7 @@ async def test_44_a_mutation_that_was_under_way_has_no_effect_after_the_revocati
                 await peer.ask("turn/start", PARAMS["turn/start"])
                 await began.wait()
                 await revoke(owner, device)
+                assert house.runtime.live == [], "its writer has gone with it"
                 assert "start_turn" not in house.runtime.log
                 assert (await peer.closed()).code is CloseCode.REVOKED
                 read = await owner.call(
@@ -394,6 +395,8 @@ async def test_45_a_scope_that_is_taken_away_is_gone_and_reading_goes_on(
                 params = {"threadId": "thr_1", "turnId": turn, "requestKey": "z" * 16}
                 error = (await peer.call("turn/interrupt", params))["error"]
                 assert error["code"] == "forbidden"
+                assert error["data"] == {"scope": "write"}
+                assert "session/changed" in str(peer.others)
                 house.runtime.writers[0].say("still readable")
                 while "still readable" not in str(peer.others):
                     peer.others.append(await peer.receive())
