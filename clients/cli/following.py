@@ -13,6 +13,7 @@ import trio
 
 from clients.cli.eventjson import event_json
 from clients.cli.exits import FailedError
+from clients.cli.find import pending_approvals
 from clients.cli.lines.threads import turn_end
 from clients.cli.screen import Screen
 from clients.cli.style import dim
@@ -82,6 +83,11 @@ class _Follower:
             )
         if (ended := self.watch.ended) is not None:
             self.screen.say(dim(f"── turn {ended.id} "), turn_end(ended))
+            return
+        waiting = await pending_approvals(self.client, self.thread_id)
+        if self.transcript is not None and not self.screen.as_json:
+            clock = self.screen.clock()
+            self.screen.pieces(self.transcript.waiting(waiting, clock))
 
     def show(self, event: ClientEvent) -> None:
         if self.screen.as_json:

@@ -45,6 +45,7 @@ from transport.protocol.methods import PAIR_AWAIT, PAIR_DECIDE, PAIR_OPEN
 Ask = Callable[[PairCandidate], Awaitable[bool]]
 
 NAME_BYTES = 100  # of UTF-8, the protocol's limit
+QR_CELLS = 60  # the code of a text with three addresses, and its border
 
 
 async def pair(
@@ -91,7 +92,7 @@ async def see_through(screen: Screen, client: Client, ask: Ask) -> DeviceRow:
 
 def show_offer(screen: Screen, opened: PairOpenResult) -> None:
     """Print the pairing text, on a terminal as a QR code as well."""
-    if screen.width is not None:
+    if screen.width is not None and screen.width >= QR_CELLS:
         segno.make(opened.text, error="l").terminal(screen.out, border=2, compact=True)
     left = screen.clock().left(opened.expires_at)
     screen.say("On the other device run `threadgate connect` and give it this text:")

@@ -325,7 +325,8 @@ def codex_config(base_url: str, *, extra: str = "") -> str:
     """Return the text of a `config.toml` that makes codex ask this model.
 
     `extra` goes to the top of it (top-level keys). Retries are off, so that a scripted
-    failure is seen as scripted.
+    failure is seen as scripted; plugins too, whose list codex would fetch from GitHub at
+    each start.
     """
     return f"""\
 model = "gpt-5.5"
@@ -339,4 +340,7 @@ base_url = "{base_url}"
 wire_api = "responses"
 request_max_retries = 0
 stream_max_retries = 0
+
+[features]
+plugins = false
 """

@@ -5,7 +5,7 @@ told in whole lines. Nothing is ever taken back: where a completed item says mor
 other than its deltas did, the difference (or the whole) is printed after them.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -24,6 +24,7 @@ from clients.cli.lines.items import (
 from clients.cli.lines.threads import thread_name, turn_end
 from clients.cli.plain import PlainStream, one_line
 from clients.cli.style import Line, Span, bold, dim, line
+from transport.protocol.approvals import Approval
 from transport.protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -89,12 +90,24 @@ class Transcript:
         self._turns: set[str] = set()  # of the root, as far as seen
         self._told: dict[int, _Told] = {}
         self._streaming: int | None = None  # whose text the last line is
+        self._asked_ids: set[str] = set()  # approvals told, and not ended
         self._last: int | None = None  # the command whose start is the last line
         self._thread: str | None = None  # under whose heading we are
 
     def feed(self, event: ClientEvent, clock: Clock) -> list[Piece]:
         """Return what to print for one event."""
         return list(self._feed(event, clock))
+
+    def waiting(self, approvals: Iterable[Approval], clock: Clock) -> list[Piece]:
+        """Return what to print for approvals that wait; each is told once.
+
+        For the beginning, and after a gap: their events may have been missed.
+        """
+        return [
+            piece
+            for approval in approvals
+            for piece in self._lines(approval.thread_id, self._asked(approval, clock))
+        ]
 
     def finish(self) -> list[Piece]:
         """Return what ends the line that is being written, if there is one."""
@@ -120,8 +133,7 @@ class Transcript:
             case ItemCompleted(ref=ref, item=item):
                 yield from self._completed(event.thread_id, ref, item)
             case data:
-                if rows := self._rows(data, clock):
-                    yield from self._lines(event.thread_id, rows)
+                yield from self._lines(event.thread_id, self._rows(data, clock))
 
     def _started(self, thread_id: str | None, ref: int, item: Item) -> Iterator[Piece]:
         if isinstance(item, Command):
@@ -182,7 +194,9 @@ class Transcript:
             self._streaming = None
             yield Piece(())
 
-    def _lines(self, thread_id: str | None, rows: Iterable[Line]) -> Iterator[Piece]:
+    def _lines(self, thread_id: str | None, rows: Sequence[Line]) -> Iterator[Piece]:
+        if not rows:
+            return
         self._last = None
         yield from self._break()
         yield from self._heading(thread_id)
@@ -220,8 +234,9 @@ class Transcript:
     def _rows(self, data: EventData, clock: Clock) -> list[Line]:
         match data:
             case ApprovalRequested(approval=approval):
-                return [*approval_lines(approval, clock), *how_to_answer(approval)]
+                return self._asked(approval, clock)
             case ApprovalResolved(approval=approval):
+                self._asked_ids.discard(approval.id)
                 return [resolved_line(approval, self._me)]
             case TurnStarted(turn=turn) if turn.id == self._announced:
                 return []
@@ -243,6 +258,12 @@ class Transcript:
                 return []
             case _:
                 return []
+
+    def _asked(self, approval: Approval, clock: Clock) -> list[Line]:
+        if approval.id in self._asked_ids:
+            return []
+        self._asked_ids.add(approval.id)
+        return [*approval_lines(approval, clock), *how_to_answer(approval)]
 
 
 def _plan_lines(plan: TurnPlan) -> list[Line]:

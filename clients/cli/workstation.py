@@ -8,7 +8,7 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from clients.cli.exits import ExitCode, FailedError
 from clients.cli.folders import STATE_DIR
@@ -94,8 +94,7 @@ def _announce(screen: "Screen", running: "Running") -> None:
     screen.say("Pair one with `threadgate pair`. Ctrl-C stops the Agent.")
 
 
-def _cause(error: Exception) -> Exception:
+def _cause(error: BaseException) -> BaseException:
     """The one error in nested groups of one: what a person has to hear."""
-    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
-        error = cast("ExceptionGroup[Exception]", error).exceptions[0]
-    return error
+    inside: tuple[BaseException, ...] = getattr(error, "exceptions", ())
+    return _cause(inside[0]) if len(inside) == 1 else error

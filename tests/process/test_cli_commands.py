@@ -423,7 +423,11 @@ async def test_a_watch_begins_with_what_waits(state: Path) -> None:
         await watching.watch(screen, host=None, thread=SHOP)
 
     async with fake(state, approval_list=waiting) as agent, open_background(watch):
-        await agent.subscribed.wait()
+        await agent.wait_called("approval/list")
+        agent.tell(ApprovalRequested(approval=APPROVAL))  # its own event, late
+        agent.tell(TurnCompleted(turn=samples.turn()))
+        await paper_of(screen).wait_for("completed")
+    assert printed(screen).count("make deploy") == 1
     assert "make deploy" in printed(screen)
     assert "threadgate approve apr_" in printed(screen)
 

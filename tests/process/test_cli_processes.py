@@ -17,6 +17,11 @@ from tests.support.cli_runs import cli_environ, command_line, run_cli
 from tests.support.cli_samples import SHOP
 from tests.support.fake_agent import FakeAgent, Frame, open_fake_agent
 from transport.errors import CodexUnavailable, NotFound
+from transport.protocol.admin import (
+    PairAwaitResult,
+    PairDecideResult,
+    PairOpenResult,
+)
 from transport.protocol.approvals import (
     ApprovalListResult,
     ApprovalResult,
@@ -273,6 +278,25 @@ async def test_ctrl_c_at_the_question_answers_nothing(state: Path) -> None:
             terminal.process.send_signal(signal.SIGINT)
             assert await terminal.end() == 130
     assert agent.called("approval/answer") == []
+
+
+async def test_pairing_shows_a_code_to_scan_and_enter_is_a_no(state: Path) -> None:
+    opened = PairOpenResult(text="TGATE:" + "A" * 150, expires_at=samples.NOON)
+    came = PairAwaitResult(outcome="candidate", candidate=samples.candidate())
+    async with fake(state) as agent:
+        agent.answers |= {
+            "pair/open": lambda _: opened,
+            "pair/await": lambda _: came,
+            "pair/decide": lambda _: PairDecideResult(),
+        }
+        async with open_terminal(state, "pair", COLUMNS="80") as terminal:
+            shown = await terminal.wait_for("[y/N]")
+            await terminal.type("\n")
+            assert await terminal.end() == 1
+    assert "▄▄▄▄▄ █" in shown
+    assert opened.text in shown
+    assert "012 345" in shown
+    assert agent.called("pair/decide")[0]["accept"] is False
 
 
 async def test_the_pairing_text_is_asked_for_and_not_echoed(state: Path) -> None:

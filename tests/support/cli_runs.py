@@ -37,6 +37,12 @@ class Paper(StringIO):
         self._written.set()
         return written
 
+    async def wait_for(self, text: str) -> None:
+        """Return once `text` was printed."""
+        while text not in self.getvalue():
+            self._written = trio.Event()
+            await self._written.wait()
+
     async def wait_lines(self, count: int) -> list[str]:
         """Return the lines, once there are so many."""
         while len(lines := self.getvalue().splitlines()) < count:

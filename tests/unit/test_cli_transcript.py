@@ -237,6 +237,15 @@ def test_after_a_lost_link_nothing_is_told_twice_and_nothing_is_missing() -> Non
     assert shown == "codex  one two three\n"
 
 
+def test_an_approval_is_told_once_whether_it_is_listed_or_asked() -> None:
+    transcript, asked = Transcript(root=SHOP), samples.command_approval()
+    listed = text(transcript.waiting([asked], CLOCK))
+    assert "make deploy" in listed
+    late = Story().event(ApprovalRequested(approval=asked))
+    assert told(transcript, [late]) == ""
+    assert text(transcript.waiting([asked], CLOCK)) == ""
+
+
 def test_a_gap_is_said() -> None:
     assert "some events were missed" in told(Transcript(), [resumed("gap")])
 
