@@ -1,13 +1,11 @@
-"""One connected device: reads its requests, writes all that is new for it. Trio shell.
+"""One connected device: its requests, its rights, its end. Trio shell.
 
-PROTOCOL.md sections 1, 2 and 6. Three tasks in one nursery: the reader (this call), a
-writer that takes everything new and does one send, and a timekeeper. Requests are
-started in the order received, each in a task of its own; their answers may overtake.
+PROTOCOL.md sections 1 and 2. Three tasks in one nursery: the reader (this call), the
+voice that writes, and a timekeeper. Requests are started in the order received, each in
+a task of its own; their answers may overtake.
 """
 
-import logging
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -16,10 +14,9 @@ import trio
 
 from agent.acts import Acts
 from agent.batches import View
-from agent.edge_limits import CLOSING_S, COMPANY_S, OPEN_S
+from agent.edge_limits import CLOSING_S, OPEN_S
 from agent.faults import refusal_for
 from agent.feed import Feed
-from agent.outbox import Outbox
 from agent.requests import (
     InvalidCount,
     Ping,
@@ -33,29 +30,23 @@ from agent.rights import Rights
 from agent.router import Call, Router
 from agent.scopes import check_alive
 from agent.session_table import SessionTable
-from agent.subscriptions import News, Place, Subscription
+from agent.voice import Voice
 from transport.channel import MessageChannel
 from transport.codec import pack
 from transport.errors import (
+    ChannelClosedError,
     CloseCode,
     InvalidParams,
     LocalProtocolError,
     MethodNotFound,
     NotOpen,
     Overloaded,
+    PeerClosedError,
     Refusal,
     RemoteProtocolError,
-    StalledError,
-    TransportError,
+    TruncatedError,
 )
-from transport.protocol.events import (
-    EventData,
-    Gap,
-    Notice,
-    NoticeLevel,
-    SessionChanged,
-    SessionClosing,
-)
+from transport.protocol.events import SessionChanged, SessionClosing
 from transport.protocol.gateway import AgentInfo, GateState, Limits, RuntimeState
 from transport.protocol.methods import METHODS, Access
 from transport.protocol.session import (
@@ -65,7 +56,6 @@ from transport.protocol.session import (
     SubscribeResult,
 )
 
-_LOG: Final = logging.getLogger(__name__)
 _OPEN: Final = "session/open"
 _ACTS: Final = frozenset({Access.WRITE, Access.APPROVE})
 
@@ -99,21 +89,20 @@ class Session:
         self.instance = ""
         self._edge = edge
         self._channel = channel
-        self._network = network
-        self._outbox = Outbox()
-        self._subscription = Subscription(edge.feed.journal, edge.feed.batches)
+        self._voice = Voice(
+            channel,
+            edge.feed,
+            epoch=rights.epoch,
+            network=network,
+            now_ms=edge.now_ms,
+        )
         self._invalid = InvalidCount()
         self._in_flight: set[int] = set()
         self._ended_calls: list[Callable[[], None]] = []
         self._opened = False
-        self._bell = trio.Event()
-        self._written = trio.Event()
-        self._ending: CloseCode | None = None
-        self._farewell: SessionClosing | None = None
         self._scope = trio.CancelScope()
         self._gone = trio.Event()
         self._started_at = self._pinged_at = trio.current_time()
-        self._deltas_at = float("-inf")
         self._pings = 0
 
     @property
@@ -128,7 +117,7 @@ class Session:
         peer; the channel is closed then. The nursery is the session's own."""
         self._scope = handler_nursery.cancel_scope
         try:
-            handler_nursery.start_soon(self._write)
+            handler_nursery.start_soon(self._speak)
             handler_nursery.start_soon(self._keep_time)
             await self._read(first, handler_nursery)
         finally:
@@ -136,7 +125,7 @@ class Session:
             for callback in self._ended_calls:
                 callback()
             with trio.move_on_after(CLOSING_S, shield=True):
-                await self._channel.aclose(self._ending or CloseCode.DONE)
+                await self._channel.aclose(self._voice.ending or CloseCode.DONE)
             self._gone.set()
         handler_nursery.cancel_scope.cancel(reason="the session has ended")
 
@@ -145,14 +134,12 @@ class Session:
 
         Nothing else is sent from now on, and no further request is started.
         """
-        if self._ending is None:
-            self._ending = code
-            self._farewell = closing
+        if self._voice.ending is None:
+            self._voice.end(code, closing)
             self._edge.table.remove(self)
             self._scope.deadline = min(
                 self._scope.deadline, trio.current_time() + CLOSING_S
             )
-            self._ring()
 
     async def wait_gone(self) -> None:
         """Return when its connection is closed."""
@@ -161,19 +148,20 @@ class Session:
     def change(self, rights: Rights) -> None:
         """Go on with other rights, and tell the device."""
         seen_before, self.rights = self.rights.epoch, rights
+        self._voice.epoch = rights.epoch
         if not self._opened:
             return
         ceiling = rights.device.ceiling
         assert ceiling is not None, "the workstation's own rights never change"
-        self._tell(
+        self._voice.tell(
             SessionChanged(
                 epoch=rights.epoch, scopes=rights.device.scopes, ceiling=ceiling
             )
         )
         if rights.epoch != seen_before:
-            place = self._subscription.change(self._view(None, deltas=True))
+            place = self._voice.subscription.change(self._view(None, deltas=True))
             if place is not None:  # an old cursor and old items are worth nothing now
-                self._tell_gap(place)
+                self._voice.tell_gap(place)
 
     # What handlers ask of a session (router.Desk)
 
@@ -206,7 +194,7 @@ class Session:
     def subscribe(self, params: SubscribeParams) -> SubscribeResult:
         """Replace the subscription; events follow this answer."""
         threads = None if params.threads == "all" else frozenset(params.threads)
-        place = self._subscription.begin(
+        place = self._voice.subscription.begin(
             self._view(threads, deltas=params.deltas),
             epoch=self.rights.epoch,
             resume=params.resume,
@@ -241,24 +229,23 @@ class Session:
     ) -> None:
         frame = first
         try:
-            while self._ending is None:
+            while self._voice.ending is None:
                 await self._take_in(frame, handler_nursery)
-                await self._wait_room()
+                await self._voice.wait_room()
                 frame = await self._channel.receive()
+        except (TruncatedError, PeerClosedError, ChannelClosedError):
+            self._voice.end(CloseCode.DONE, None)
         except RemoteProtocolError:
-            self._ending = self._ending or CloseCode.PROTOCOL_ERROR
-        except TransportError:
-            self._ending = self._ending or CloseCode.DONE
+            self._voice.end(CloseCode.PROTOCOL_ERROR, None)
         else:
-            await trio.sleep_forever()  # the writer says the last word
+            await trio.sleep_forever()  # the voice says the last word
 
     async def _take_in(
         self, frame: Mapping[str, Any], handler_nursery: trio.Nursery
     ) -> None:
         match read_frame(frame):
             case Ping(number):
-                self._outbox.answer_ping(number)
-                self._ring()
+                self._voice.answer_ping(number)
             case Pong():
                 pass
             case Unreadable(call_id, refusal):
@@ -277,8 +264,7 @@ class Session:
     async def _start(self, request: Request, handler_nursery: trio.Nursery) -> None:
         """Return at the handler's first wait: the next request begins after it."""
         run = partial(self._run, request, self._call_now())
-        row = METHODS.get(request.method)
-        if row is not None and row.access in _ACTS:
+        if _is_act(request):
             await self._edge.acts.start(self.device_id, run)
         else:
             await handler_nursery.start(_begin, run)
@@ -300,7 +286,8 @@ class Session:
         if not self._opened and request.method != _OPEN:
             self._count_invalid()
             raise NotOpen("session/open comes first.")
-        self._edge.acts.check_room(self.device_id)
+        if _is_act(request):
+            self._edge.acts.check_room(self.device_id)
 
     def _call_now(self) -> Call:
         return Call(rights=self.rights, desk=self)
@@ -329,116 +316,20 @@ class Session:
 
     def _refuse_early(self, call_id: int, refusal: Refusal) -> None:
         """Refuse what was not started: one with its id may be in flight."""
-        self._outbox.add(pack({"id": call_id, "error": refusal.wire()}))
-        self._ring()
+        self._voice.answer(pack({"id": call_id, "error": refusal.wire()}))
 
     def _answer(self, call_id: int, frame: bytes) -> None:
         self._in_flight.discard(call_id)
-        self._outbox.add(frame)
-        self._ring()
+        self._voice.answer(frame)
 
     def _count_invalid(self) -> None:
         if self._invalid.add(trio.current_time()):
+            # The answer is queued in this same step; the voice still says it.
             self.end(CloseCode.PROTOCOL_ERROR)
 
-    async def _wait_room(self) -> None:
-        """A peer that asks and does not read is not read either."""
-        while self._outbox.full:
-            self._written = trio.Event()
-            await self._written.wait()
-
-    # Writing
-
-    async def _write(self) -> None:
-        while self._ending is None:
-            frames = self._new_frames()
-            if frames:
-                await self._send(frames)
-            else:
-                await self._wait_news()
-        await self._say_goodbye()
-        self._scope.cancel(reason="the session was closed by the Agent")
-
-    def _new_frames(self) -> list[bytes]:
-        now = trio.current_time()
-        cursor = self._subscription.position
-        frames = self._outbox.take(seq=cursor, now_ms=self._edge.now_ms())
-        self._written.set()
-        if self._subscription.behind and (frames or not self._wants_company(now)):
-            whole = self._subscription.urgent
-            news = self._subscription.take(now)
-            if news.gap is not None:
-                self._tell_gap(news.gap)
-                self._tell_quiet(news)
-                frames += self._outbox.take(seq=None, now_ms=self._edge.now_ms())
-            elif news.frames and not whole:
-                self._deltas_at = now
-            frames += news.frames
-        return frames
-
-    def _wants_company(self, now: float) -> bool:
-        """Whether deltas should wait: the first of a burst goes at once."""
-        early = now < self._deltas_at + COMPANY_S
-        return self._network and early and not self._subscription.urgent
-
-    async def _wait_news(self) -> None:
-        """Wait for a ring of our own, or of the journal where it concerns us."""
-        self._bell = bell = trio.Event()
-        feed = self._edge.feed
-        if self._ending is not None or self._outbox:
-            return
-        if self._subscription.behind:  # held back for company, or not for us
-            with trio.move_on_at(self._deltas_at + COMPANY_S):
-                await feed.wait(bell, whole=True)
-        elif self._subscription.position is not None:
-            await feed.wait(bell)
-        else:
-            await bell.wait()
-
-    async def _send(self, frames: list[bytes]) -> None:
-        try:
-            await self._channel.send(frames)
-        except StalledError:
-            _LOG.info("a session of %s takes nothing: closed", self.device_id)
-            self._ending = self._ending or CloseCode.TOO_SLOW
-        except TransportError:
-            await trio.sleep_forever()  # the reader finds out why, and ends it
-
-    async def _say_goodbye(self) -> None:
-        frames = self._outbox.take(seq=None, now_ms=self._edge.now_ms())
-        if self._ending is CloseCode.REVOKED:
-            frames = []  # nothing more for this device
-        if self._farewell is not None:
-            frames.append(self._packed(self._farewell))
-        with suppress(TransportError):
-            if frames:
-                await self._channel.send(frames)
-        await self._channel.aclose(self._ending or CloseCode.DONE)
-
-    def _tell_gap(self, place: Place) -> None:
-        self._tell(Gap(epoch=self.rights.epoch, head=place.head, open=list(place.open)))
-
-    def _tell_quiet(self, news: News) -> None:
-        if news.quiet:
-            self._tell(
-                Notice(
-                    level=NoticeLevel.WARNING,
-                    code="deltasOff",
-                    message="This connection is too slow for deltas; whole items go "
-                    "on. Subscribe again to have deltas back.",
-                )
-            )
-
-    def _tell(self, data: EventData) -> None:
-        self._outbox.add(self._packed(data))
-        self._ring()
-
-    def _packed(self, data: EventData) -> bytes:
-        at = self._edge.now_ms()
-        return pack({"event": data.event, "at": at, "data": data.wire()})
-
-    def _ring(self) -> None:
-        self._bell.set()
+    async def _speak(self) -> None:
+        await self._voice.serve()
+        self._scope.cancel(reason="the Agent has closed the session")
 
     # Time
 
@@ -467,8 +358,12 @@ class Session:
     def _ping(self, now: float) -> None:
         self._pings += 1
         self._pinged_at = now
-        self._outbox.ping(self._pings)
-        self._ring()
+        self._voice.ping(self._pings)
+
+
+def _is_act(request: Request) -> bool:
+    row = METHODS.get(request.method)
+    return row is not None and row.access in _ACTS
 
 
 async def _begin(

@@ -677,7 +677,7 @@ async def test_a_stalled_client_is_closed_and_others_never_wait_for_it(
 
     async with trio.open_nursery() as beside:
         beside.start_soon(keep_alive)
-        await trio.sleep(25)
+        await trio.sleep(24)
         beside.cancel_scope.cancel()
     (left,) = bench.table
     assert left.instance == "lively"
