@@ -225,8 +225,9 @@ async def test_a_request_above_the_frame_limit_is_not_sent() -> None:
     large = TURN.model_copy(update={"input": parts})
     async with connected() as world:
         side = await world.session()
-        with pytest.warns(UserWarning, match="serializ"), pytest.raises(TooLarge):
-            await world.client.call(TURN_START, large)
+        for _ in range(17):  # and it holds no place in flight
+            with pytest.warns(UserWarning, match="serializ"), pytest.raises(TooLarge):
+                await world.client.call(TURN_START, large)
         call = status(world)
         await side.answer(await side.request("gateway/status"), STATUS)
         await call.wait()
@@ -411,6 +412,22 @@ async def test_a_mutation_that_never_left_ends_as_timeout(
         (await world.session()).channel.cut()
         await wait_all_tasks_blocked()
         call = world.start(world.client.call, TURN_START, TURN, timeout_s=7)
+        with pytest.raises(Timeout):
+            await call.wait()
+
+
+async def test_a_mutation_that_waited_for_its_turn_never_left_either(
+    autojump_clock: MockClock,
+) -> None:
+    async with connected() as world:
+        side = await world.session()
+        for _ in range(16):
+            status(world)
+            await side.request("gateway/status")
+        call = world.start(world.client.call, TURN_START, TURN)
+        await wait_all_tasks_blocked()
+        world.agent.unreachable = 1_000
+        side.channel.cut()
         with pytest.raises(Timeout):
             await call.wait()
 

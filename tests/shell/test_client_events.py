@@ -225,6 +225,9 @@ async def test_a_full_queue_outlives_a_lost_connection(
             await wait_all_tasks_blocked()
             side.channel.cut()
             side = await world.session()
+            with trio.move_on_after(1) as nothing:  # there is no room for an answer yet
+                await side.channel.receive()
+            assert nothing.cancelled_caught
             await seqs(events, EVENTS_HELD)
             nursery.start_soon(anext, events)
             asked = await side.subscribed(verdict="ok", head=101 + EVENTS_HELD)
