@@ -17,6 +17,7 @@ from agent.config import Config
 from agent.door import Door
 from agent.feed import Feed
 from agent.handlers import House, build_handlers
+from agent.incidents import Incidents
 from agent.owner import Owner
 from agent.pair import Household, Pairings
 from agent.router import Call, Router
@@ -68,9 +69,11 @@ def build_doors(
         door=door,
         pairings=pairings,
         owner=owner,
+        audit=state.audit,
         status=partial(_status, agent, door, feed, table, trio.current_time()),
     )
     door.pool.listen(partial(_learn_folder, door.sight))
+    incidents = Incidents(state.audit.note, trio.current_time)
     limits = SESSION_LIMITS.model_copy(update={"approval_ms": config.approval_ms})
     edge = Edge(
         feed=feed,
@@ -80,7 +83,8 @@ def build_doors(
         limits=limits,
         gate=lambda: door.keeper.state,
         runtime=lambda: door.supervisor.state,
-        seen=partial(_saw, state),
+        seen=state.devices.seen,
+        denied=partial(_denied, incidents),
         acts=acts,
         now_ms=wall_ms,
     )
@@ -90,6 +94,7 @@ def build_doors(
         devices=state.devices,
         pairings=pairings,
         admittance=Admittance(_bounds(config), now=trio.current_time()),
+        incidents=incidents,
         rights_of=rights_of,
         local_rights=owner_rights(start),
     )
@@ -142,8 +147,8 @@ def _status(
     )
 
 
-def _saw(state: State, device_id: str) -> None:
-    state.devices.seen(device_id)
+def _denied(incidents: Incidents, device_id: str, method: str) -> None:
+    incidents.happened("denied", device=device_id, method=method)
 
 
 def _learn_folder(sight: Sight, event: RuntimeEvent) -> None:

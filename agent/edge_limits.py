@@ -41,6 +41,9 @@ RETRY_AFTER_MS: Final = 2_000  # what a session that we close is told to wait
 SOURCES: Final = 4_096  # remembered; the longest unseen is forgotten
 ACCEPT_PAUSE_S: Final = 0.1  # no file descriptors left: wait for some to be closed
 
+INCIDENT_S: Final = 60.0  # refusals of one kind are written down so often
+INCIDENTS: Final = 1_024  # kinds remembered; the longest quiet is forgotten
+
 # Pairing (PROTOCOL.md section 1)
 OFFER_S: Final = 120.0
 OFFER_FAILURES: Final = 3  # the secret has 256 bits: these are accidents or attacks

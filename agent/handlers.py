@@ -5,10 +5,14 @@ PROTOCOL.md section 4. The router has looked at scope and params before any of t
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
-from agent.door import Door
+from agent.audit import Audit
+from agent.door import Door as CodexDoor
+from agent.offload import in_thread
 from agent.owner import Owner
 from agent.pair import Pairings
+from agent.rights import Door
 from agent.router import Call, Handler
 from transport.protocol import approvals, gateway, methods, session
 from transport.protocol import threads as thread_models
@@ -19,9 +23,10 @@ from transport.protocol import turns as turn_models
 class House:
     """What the handlers call. `status` is everything but what the caller may not see."""
 
-    door: Door
+    door: CodexDoor
     pairings: Pairings
     owner: Owner
+    audit: Audit
     status: Callable[[Call], gateway.GatewayStatus]
 
 
@@ -32,7 +37,12 @@ def build_handlers(house: House) -> dict[str, Handler]:
     async def session_open(
         call: Call, params: session.SessionOpenParams
     ) -> session.SessionOpenResult:
-        return call.desk.open(params)
+        result = call.desk.open(params)
+        if call.rights.door is Door.DEVICE:
+            device = call.rights.device.id
+            note = partial(house.audit.note, "session/open", device=device)
+            await in_thread(note)  # where it cannot be written, reading goes on
+        return result
 
     async def subscribe(
         call: Call, params: session.SubscribeParams
@@ -106,7 +116,9 @@ def build_handlers(house: House) -> dict[str, Handler]:
     }
 
 
-async def _check_exist(door: Door, call: Call, params: session.SubscribeParams) -> None:
+async def _check_exist(
+    door: CodexDoor, call: Call, params: session.SubscribeParams
+) -> None:
     """A thread outside a device's roots is not there, for subscribing too."""
     caller = call.rights.caller
     if call.rights.sees is None or params.threads == "all":

@@ -17,6 +17,7 @@ import trio
 from agent.admittance import Admittance, source_of
 from agent.devices import Devices
 from agent.edge_limits import ACCEPT_PAUSE_S
+from agent.incidents import Incidents
 from agent.offers import Offer
 from agent.pair import Pairings
 from agent.rights import Rights
@@ -29,7 +30,7 @@ from transport.channel import (
     PlainChannel,
     accept_channel,
 )
-from transport.errors import TransportError
+from transport.errors import HandshakeError, TransportError
 from transport.identities import PrivateKey
 from transport.limits import HANDSHAKE_S
 
@@ -51,6 +52,7 @@ class Doors:
     devices: Devices
     pairings: Pairings
     admittance: Admittance
+    incidents: Incidents
     rights_of: Callable[[str], Rights]
     local_rights: Rights
 
@@ -91,8 +93,10 @@ class Doors:
                     psk_for=knock.psk_for,
                     padded=network,
                 )
-            except BaseException:
+            except BaseException as exc:
                 knock.fail()
+                if isinstance(exc, HandshakeError):
+                    self.incidents.happened("handshake/refused", source=shown)
                 raise
         if channel.mode is Mode.PAIRING:
             assert knock.offer is not None

@@ -36,6 +36,7 @@ from transport.codec import pack
 from transport.errors import (
     ChannelClosedError,
     CloseCode,
+    Forbidden,
     InvalidParams,
     LocalProtocolError,
     MethodNotFound,
@@ -64,7 +65,8 @@ _ACTS: Final = frozenset({Access.WRITE, Access.APPROVE})
 class Edge:
     """What all sessions of an Agent share.
 
-    `seen` is told the device of each session that opens. `now_ms`: the wall clock.
+    `seen` is told the device of each session that opens, `denied` a device and the
+    method that it may not call. `now_ms`: the wall clock.
     """
 
     feed: Feed
@@ -75,6 +77,7 @@ class Edge:
     gate: Callable[[], GateState]
     runtime: Callable[[], RuntimeState]
     seen: Callable[[str], None]
+    denied: Callable[[str, str], None]
     acts: Acts
     now_ms: Callable[[], int]
 
@@ -299,6 +302,8 @@ class Session:
         except Refusal as refusal:
             if isinstance(refusal, InvalidParams | MethodNotFound):
                 self._count_invalid()
+            elif isinstance(refusal, Forbidden):
+                self._edge.denied(self.device_id, request.method)
             self._refuse(request.id, refusal)
         except Exception as exc:  # noqa: BLE001 - one request's fault is not the session's
             self._refuse(request.id, refusal_for(exc, request.method))

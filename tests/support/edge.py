@@ -146,6 +146,7 @@ class Bench:
         self.feed = Feed(Journal() if journal is None else journal)
         self.handlers: dict[str, Handler] = {}
         self.seen: list[str] = []
+        self.denied: list[tuple[str, str]] = []
         self.table: SessionTable[Session] = SessionTable(most=6, most_per_device=4)
         self.identity = PrivateKey.generate()
         self.edge = Edge(
@@ -159,6 +160,7 @@ class Bench:
                 state=RuntimePhase.READY, name="codex", since=NOW
             ),
             seen=self.seen.append,
+            denied=lambda device, method: self.denied.append((device, method)),
             acts=Acts(nursery),
             now_ms=lambda: NOW,
         )
