@@ -25,7 +25,7 @@ from agent.acts import Acts
 from agent.clocks import wall_ms
 from agent.config import Config
 from agent.door import Door, build_door
-from agent.edge import Reach, build_doors
+from agent.edge import Reach, build_doors, reachable
 from agent.edge_limits import GOING_AWAY_S, PRUNE_S, RETRY_AFTER_MS
 from agent.feed import Feed
 from agent.hardening import harden_process
@@ -194,7 +194,9 @@ async def _serve(
     async with trio.open_nursery() as connections:
         async with trio.open_nursery() as accepting:
             running = await _listen(config, doors, accepting, connections, stop)
-            reach.urls = tuple(config.urls) or _reachable(running)
+            reach.urls = tuple(config.urls) or reachable(
+                running.tcp, running.agent_path
+            )
             task_status.started(running)
             await stop.wait()
             accepting.cancel_scope.cancel(reason="the Agent closes")
@@ -233,11 +235,6 @@ async def _listen(
 def _host_and_port(address: str) -> tuple[str, int]:
     host, _, port = address.rpartition(":")
     return host.strip("[]"), int(port)
-
-
-def _reachable(running: Running) -> tuple[str, ...]:
-    """Where devices are told to come, if the owner's config file does not say it."""
-    return running.tcp or (f"unix://{running.agent_path}",)
 
 
 def _say_goodbye(table: SessionTable[Session]) -> None:

@@ -3,9 +3,12 @@
 No decisions: it only tells the parts of each other. `agent/app.py` owns what runs.
 """
 
+import platform
 import secrets
+from collections.abc import Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import trio
 
@@ -98,6 +101,19 @@ def build_doors(
         rights_of=rights_of,
         local_rights=owner_rights(start),
     )
+
+
+def reachable(listening: Sequence[str], socket: Path) -> tuple[str, ...]:
+    """Return where devices are told to come, if the config file does not say it.
+
+    An address that means "every interface" is none to dial: this machine's name is.
+    """
+    name = platform.node()
+    urls = [
+        url.replace("//0.0.0.0:", f"//{name}:").replace("//[::]:", f"//{name}:")
+        for url in listening
+    ]
+    return tuple(dict.fromkeys(urls)) or (f"unix://{socket}",)
 
 
 def own_version() -> str:
