@@ -24,11 +24,11 @@ from adapter.limits import (
     OUTPUT_AFTER_EXIT_S,
     SHELL_LOOK_S,
     SHELL_WAIT_S,
-    STDERR_RING,
-    STDERR_TAIL,
     STDOUT_CHUNK,
 )
-from adapter.process_table import Identity, identify, snapshot_shells
+from adapter.log_ring import LogRing
+from adapter.login_shells import end_shells, snapshot_shells
+from adapter.process_table import Identity, identify
 from adapter.runtime import Guard
 from adapter.sweep import write_record
 from transport.background import open_background
@@ -57,26 +57,6 @@ class Ears:
     started: Callable[[int], None]
     output: Callable[[bytes], None]
     ended: Callable[[ChildExitedError | None], None]
-
-
-class LogRing:
-    """The newest megabyte of what the child logs."""
-
-    def __init__(self) -> None:
-        self._kept = bytearray()
-
-    def add(self, data: bytes | bytearray) -> None:
-        """Keep the newest bytes."""
-        self._kept += data
-        if len(self._kept) > STDERR_RING:
-            del self._kept[: len(self._kept) - STDERR_RING]
-
-    def __len__(self) -> int:
-        return len(self._kept)
-
-    def tail(self) -> str:
-        """Return the last lines, ≤ 2,000 characters."""
-        return self._kept[-4 * STDERR_TAIL :].decode(errors="replace")[-STDERR_TAIL:]
 
 
 class Child:
@@ -287,19 +267,6 @@ async def _receive(stream: trio.lowlevel.FdStream) -> bytes | bytearray:
         return await stream.receive_some(STDOUT_CHUNK)
     except trio.BrokenResourceError:
         return b""
-
-
-async def end_shells(shells: Sequence[Identity]) -> None:
-    """End login shells whose app-server is gone; each leads its own group."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        left = [shell for shell in shells if identify(shell.pid) == shell]
-        for shell in left:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(shell.pid, number)
-        with trio.move_on_after(END_S):
-            # They are no children of ours: nothing tells when they end.
-            while any(identify(shell.pid) == shell for shell in left):  # noqa: ASYNC110
-                await trio.sleep(SHELL_LOOK_S / 4)
 
 
 @asynccontextmanager

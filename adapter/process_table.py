@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 PROC: Final = Path("/proc")
-SNAPSHOT_MARK: Final = "# Snapshot file"  # in the script of Codex's login shell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,16 +59,3 @@ def _parents() -> Iterator[tuple[int, int]]:
 def children(pid: int) -> list[int]:
     """Return the pids whose parent is `pid`, one look at the whole table."""
     return [child for child, parent in _parents() if parent == pid]
-
-
-def snapshot_shells(pid: int) -> list[Identity]:
-    """Return the login shells that this app-server started for its shell snapshot.
-
-    Told apart from a model's commands by a line of Codex's own script in their argv.
-    """
-    known = (identify(child) for child in children(pid))
-    return [
-        shell
-        for shell in known
-        if shell is not None and any(SNAPSHOT_MARK in arg for arg in shell.argv)
-    ]

@@ -13,6 +13,7 @@ from adapter import commands
 from adapter.app_server import AppServer
 from adapter.commands import Command
 from adapter.errors import AnswerShapeError, CodexRefusedError
+from adapter.goals import active_goal
 from adapter.history import thread_from, turn_from
 from adapter.limits import (
     KNOWN_MODES,
@@ -149,17 +150,6 @@ class CodexReader:
             self._scanned_at = now
             return True
         return False
-
-
-def active_goal(answer: Mapping[str, Any]) -> str | None:
-    """Return the objective in an answer to goal/get, if that goal is active."""
-    try:
-        goal = answer.get("goal")
-        if goal is None or mapping(goal)["status"] != "active":
-            return None
-        return text(mapping(goal)["objective"])
-    except MISFITS as exc:
-        raise AnswerShapeError("thread/goal/get", str(exc)) from exc
 
 
 def _queued_text(row: Mapping[str, Any]) -> str:

@@ -23,17 +23,15 @@ from adapter.errors import (
     ThreadLockedError,
 )
 from adapter.history import settings_from, thread_from, turn_from
+from adapter.interrupt import Interrupt
 from adapter.limits import (
     CONFIRM_S,
     LOCK_RETRY_S,
-    PAUSE_GOAL_S,
     PROOF_S,
     SHELL_LOOK_S,
     SHELL_WAIT_S,
-    TURN_END_S,
 )
 from adapter.proof import TurnProof
-from adapter.reader import active_goal
 from adapter.refusals import not_offered
 from adapter.runtime import EffectiveSettings, Guard, Loaded, NewThread, RuntimeInfo
 from adapter.shapes import MISFITS, mapping, sequence, text
@@ -181,24 +179,10 @@ class CodexWriter:
     async def interrupt(self, turn_id: str) -> Turn:
         """Stop this turn and its sub-agents' turns; return it, ended.
 
-        The goal is paused first: it would start the next turn within milliseconds.
         Raises: NotFound (no such turn here), AdapterError.
         """
-        known = self._server.normalizer
         with self._acting():
-            thread_id = self._thread_of(turn_id)
-            if thread_id is None:
-                if (ended := known.ended_turn(turn_id)) is not None:
-                    return ended
-                raise NotFound("This turn does not run here.", data={"id": turn_id})
-            tree = known.tree(thread_id)
-            await self._pause_goal()
-            await self._stop(thread_id, turn_id)
-            for child in tree - {thread_id}:
-                if (running := known.running_turn(child)) is not None:
-                    await self._stop(child, running)
-            self._server.withdraw(tree)
-            return await self._wait_ended(turn_id)
+            return await Interrupt(self._server, self._thread_id).run(turn_id)
 
     def approvals(self) -> Sequence[Approval]:
         """Pending approvals, oldest first."""
@@ -296,14 +280,6 @@ class CodexWriter:
         known = self._server.normalizer
         return known.live_turn(turn_id) or known.ended_turn(turn_id)
 
-    def _thread_of(self, turn_id: str) -> str | None:
-        """Return the thread of our tree in which this turn runs."""
-        if self._thread_id is None or not turn_id:
-            return None
-        known = self._server.normalizer
-        tree = known.tree(self._thread_id)
-        return next((t for t in tree if known.running_turn(t) == turn_id), None)
-
     async def _give_name(self, thread_id: str) -> None:
         name, self._name = self._name, None
         if name is None:
@@ -312,34 +288,6 @@ class CodexWriter:
             await self._server.call(commands.name_thread(thread_id, name))
         except AdapterError as exc:  # the turn runs: that is what was asked for
             self._server.notice("notNamed", f"The thread has no name: {exc}", thread_id)
-
-    async def _pause_goal(self) -> None:
-        if self._thread_id is None:
-            return
-        try:
-            goal = commands.get_goal(self._thread_id, timeout_s=PAUSE_GOAL_S)
-            if active_goal(await self._server.call(goal)) is not None:
-                pause = commands.pause_goal(self._thread_id, timeout_s=PAUSE_GOAL_S)
-                await self._server.call(pause)
-        except AdapterError:
-            return  # the turn is stopped all the same
-
-    async def _stop(self, thread_id: str, turn_id: str) -> None:
-        try:
-            await self._server.call(commands.interrupt(thread_id, turn_id))
-        except CodexRefusedError:
-            # It may have ended by itself in this moment; else the refusal is the answer.
-            if self._server.normalizer.running_turn(thread_id) == turn_id:
-                raise
-
-    async def _wait_ended(self, turn_id: str) -> Turn:
-        known = self._server.normalizer
-        with trio.move_on_after(TURN_END_S):
-            await self._server.wait_until(lambda: known.ended_turn(turn_id) is not None)
-        ended = known.ended_turn(turn_id)
-        if ended is None:
-            raise NoAnswerError("turn/interrupt")
-        return ended
 
     def _is_open(self, approval_id: str) -> bool:
         approval = self._server.ledger.get(approval_id)

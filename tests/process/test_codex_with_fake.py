@@ -394,7 +394,7 @@ async def test_a_question_that_nobody_here_can_answer_is_refused_at_once(
 async def test_an_interrupt_that_is_never_confirmed_is_unknown_and_withdraws_all_the_same(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("adapter.writer.TURN_END_S", 0.3)
+    monkeypatch.setattr("adapter.interrupt.TURN_END_S", 0.3)
     question: Any = {
         "ask": "item/commandExecution/requestApproval",
         "id": 0,
