@@ -128,6 +128,7 @@ async def pair_phone(play: Play) -> None:
             shown = await connecting.wait_line(r"Check number: (\d+) (\d+)")
 
             async def ask(candidate: PairCandidate) -> bool:
+                await trio.lowlevel.checkpoint()
                 same = candidate.check == shown[1] + shown[2]
                 play.desk.show(f"Pair “{candidate.name}”? [y/N] {'y' if same else 'n'}")
                 return same
