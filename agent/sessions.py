@@ -161,7 +161,9 @@ class Session:
                 epoch=rights.epoch, scopes=rights.device.scopes, ceiling=ceiling
             )
         )
-        if rights.epoch != seen_before:
+        if "read" not in rights.caller.scopes:
+            self._voice.subscription.stop()
+        elif rights.epoch != seen_before:
             place = self._voice.subscription.change(self._view(None, deltas=True))
             if place is not None:  # an old cursor and old items are worth nothing now
                 self._voice.tell_gap(place)

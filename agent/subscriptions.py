@@ -70,6 +70,11 @@ class Subscription:
         self._view = replace(view, threads=self._view.threads, deltas=self._view.deltas)
         return self._place(Verdict.GAP, None)
 
+    def stop(self) -> None:
+        """Be empty again."""
+        self._view = None
+        self.position = None
+
     @property
     def behind(self) -> bool:
         """Whether there is something to take."""

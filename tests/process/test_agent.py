@@ -1,8 +1,11 @@
 """A whole Agent on real sockets with a runtime that the test plays."""
 
+import json
 import os
 import signal
 import stat
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -10,14 +13,19 @@ import trio
 
 from agent.lockfile import FolderInUseError
 from tests.support.agents import (
+    Device,
+    House,
     client_info,
     open_agent,
     open_owner,
     pair_device,
 )
+from tests.support.edge import Peer, open_params
 from tests.support.fake_runtime import FakeRuntime
+from transport.carriers import unix
+from transport.channel import Mode, connect_channel
 from transport.client import Client, DeltaSeen, EventSeen, Resumed, open_client
-from transport.errors import CodexUnavailable, Forbidden, NotFound
+from transport.errors import CloseCode, CodexUnavailable, Forbidden, NotFound
 from transport.protocol import admin, gateway, threads, turns
 from transport.protocol.events import ItemCompleted, TurnCompleted
 from transport.protocol.items import AgentMessage, ItemStatus
@@ -270,3 +278,62 @@ async def test_leaving_ends_every_writer(tmp_path: Path) -> None:
             assert len(house.runtime.live) == 1
             runtime = house.runtime
     assert runtime.live == []
+
+
+async def test_a_session_hears_that_the_agent_goes_away(tmp_path: Path) -> None:
+    with trio.fail_after(30):
+        async with open_agent(tmp_path) as house:
+            device = await pair_device(house)
+            async with open_raw(house, device) as peer:
+                house.running.stop()
+                assert (await peer.closed()).code is CloseCode.GOING_AWAY
+                closing = peer.others[-1]
+    assert closing["event"] == "session/closing"
+    assert closing["data"]["code"] == "goingAway"
+    assert closing["data"]["retryAfterMs"] > 0
+
+
+async def test_the_audit_names_who_did_what_and_quotes_nothing(tmp_path: Path) -> None:
+    with trio.fail_after(30):
+        async with open_agent(tmp_path) as house:
+            house.runtime.add("thr_1", "t1")
+            writer = await pair_device(house, scopes=["read", "write"])
+            reader = await pair_device(house, name="secret name")
+            async with open_client(house.target(writer), client_info()) as client:
+                await client.call(TURN_START, turn_params("a secret plan"))
+            async with open_client(house.target(reader), client_info()) as client:
+                for _ in range(5):
+                    with pytest.raises(Forbidden):
+                        await client.call(TURN_START, turn_params("a secret plan"))
+            audit = (house.config.state_dir / "audit.jsonl").read_text()
+    entries = [json.loads(line) for line in audit.splitlines()]
+    events = [entry["event"] for entry in entries]
+    for name in (
+        "start",
+        "pair.offered",
+        "pair.accepted",
+        "session/open",
+        "turn/start",
+    ):
+        assert name in events
+    denied = [entry for entry in entries if entry["event"] == "denied"]
+    assert [entry["device"] for entry in denied] == [reader.id], "once a minute"
+    assert "secret" not in audit
+
+
+@asynccontextmanager
+async def open_raw(house: House, device: Device) -> AsyncGenerator[Peer]:
+    channel = await connect_channel(
+        await unix.connect(house.running.agent_path),
+        mode=Mode.SESSION,
+        agent_key=house.running.agent_key,
+        identity=device.identity,
+        psk=device.paired.psk.reveal(),
+        padded=False,
+    )
+    peer = Peer(channel)
+    try:
+        await peer.call("session/open", open_params())
+        yield peer
+    finally:
+        await channel.aclose()

@@ -617,6 +617,22 @@ async def test_scopes_that_change_are_told_and_events_go_on(
     assert error["data"] == {"scope": "write"}
 
 
+async def test_a_device_that_may_not_read_any_more_hears_nothing_more(
+    nursery: trio.Nursery, autojump_clock: MockClock
+) -> None:
+    bench = Bench(nursery)
+    peer = await bench.connect(make_rights(scopes=frozenset({"read", "write"})))
+    await peer.subscribe()
+    (session,) = bench.table
+    session.change(make_rights(scopes=frozenset({"write"}), epoch="e1.1"))
+    bench.feed.emit(notice("unheard"))
+    assert (await peer.receive())["event"] == "session/changed"
+    await peer.send({"ping": 1})
+    assert "seq" not in await peer.receive()
+    assert (await peer.call("thread/list"))["error"]["code"] == "forbidden"
+    assert peer.others == []
+
+
 async def test_a_session_that_falls_out_of_the_ring_gets_a_gap_and_goes_on(
     nursery: trio.Nursery,
     autojump_clock: MockClock,
