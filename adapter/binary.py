@@ -18,6 +18,7 @@ from adapter.errors import BinaryNotFoundError
 
 SETTING: Final = "THREADGATE_CODEX"
 VERSION_S: Final = 10.0  # `codex --version` on a cold disk
+NO_HOME: Final = "/nonexistent"  # for a question that must leave nothing behind
 MAX_WRAPPER: Final = 64 * 1024
 MAGIC: Final = (
     b"\x7fELF",
@@ -130,11 +131,15 @@ def _npm_binary(package: Path) -> Path | None:
 
 
 def read_version(path: Path, environ: Mapping[str, str]) -> str | None:
-    """Return what `path --version` says, `None` where it does not answer like codex."""
+    """Return what `path --version` says, `None` where it does not answer like codex.
+
+    It gets a CODEX_HOME that does not exist: else codex leaves files in the real one
+    (`tmp/arg0`) for a mere question.
+    """
     try:
         said = subprocess.run(  # noqa: S603 - an executable that a person chose
             [str(path), "--version"],
-            env=dict(environ),
+            env={**environ, "CODEX_HOME": NO_HOME},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=VERSION_S,

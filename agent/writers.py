@@ -17,6 +17,7 @@ from typing import Protocol
 
 import trio
 
+from adapter.binary import NO_HOME
 from adapter.runtime import RuntimeInfo
 from agent import proctable
 from agent.changes import Changes
@@ -120,7 +121,7 @@ async def _asked(pid: int) -> _Answer:
         done = await trio.run_process(
             ["codex", "--version"],
             executable=str(proctable.PROC / str(pid) / "exe"),
-            env={"PATH": os.defpath},
+            env={"PATH": os.defpath, "CODEX_HOME": NO_HOME},
             stdin=subprocess.DEVNULL,
             capture_stdout=True,
             capture_stderr=True,

@@ -133,3 +133,12 @@ def test_another_program_is_no_codex(folder: Path, environ: dict[str, str]) -> N
 def test_what_is_not_there_is_none(folder: Path, environ: dict[str, str]) -> None:
     assert native_binary(folder / "nothing") is None
     assert read_version(folder / "nothing", environ) is None
+
+
+def test_asking_for_the_version_leaves_nothing_in_the_codex_home(
+    folder: Path, environ: dict[str, str]
+) -> None:
+    environ = {**environ, "HOME": str(folder)}
+    assert read_version(codex_binaries()[BUNDLED], environ) == BUNDLED
+    assert not list((folder / "home").iterdir())
+    assert not (folder / ".codex").exists()
