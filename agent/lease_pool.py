@@ -61,7 +61,6 @@ class Lease:
         self.children: set[str] = set()
         self.changes = Changes()
         self.ended = trio.Event()
-        self.died = False
         self.lost = False
         self.release = False
         self.quiet_since: float | None = None
@@ -268,18 +267,25 @@ class LeasePool:
 
     async def _stay(self, lease: Lease, writer: ThreadWriter) -> None:
         """Return when the writer is to be ended; the lease is `releasing` by then."""
-        async with open_background(partial(_tell_busy, lease, writer)):
-            while not lease.release and not self._is_over(lease):
-                if lease.has_goal and not self._keeper.is_open:
-                    await self._pause(lease)
-                left = math.inf
-                if lease.quiet_since is not None:
-                    left = lease.quiet_since + self._idle_s - trio.current_time()
-                with trio.move_on_after(max(0.0, left)):
-                    await lease.changes.wait()
+        try:
+            async with open_background(partial(_tell_busy, lease, writer)):
+                await self._wait_over(lease)
+        except trio.Cancelled:
+            writer.hurry()  # the Agent closes
+            raise
         if not self._keeper.is_open:
             writer.hurry()
         self._let_go(lease)
+
+    async def _wait_over(self, lease: Lease) -> None:
+        while not lease.release and not self._is_over(lease):
+            if lease.has_goal and not self._keeper.is_open:
+                await self._pause(lease)
+            left = math.inf
+            if lease.quiet_since is not None:
+                left = lease.quiet_since + self._idle_s - trio.current_time()
+            with trio.move_on_after(max(0.0, left)):
+                await lease.changes.wait()
 
     async def _pause(self, lease: Lease) -> None:
         """A goal of ours must not start turns beside another writer."""
@@ -305,7 +311,6 @@ class LeasePool:
         lease.changes.ring()
 
     def _died(self, lease: Lease, exc: Exception) -> None:
-        lease.died = True
         log.warning("writer of thread %s: %s", lease.thread_id, exc)
         if lease.thread_id is not None:
             self._unclean[lease.thread_id] = None

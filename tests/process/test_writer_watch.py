@@ -11,7 +11,16 @@ import trio
 from agent.engines import Look, Programs
 from agent.gate import Gate, World
 from agent.writers import WriterWatch
-from tests.support.fake_desktop import APP, CLI, ENGINE, open_program, place, say, shell
+from tests.support.fake_desktop import (
+    APP,
+    CLI,
+    ENGINE,
+    open_program,
+    place,
+    say,
+    shell,
+    wait_ready,
+)
 from tests.support.leftovers import MARK_NAME
 from transport.protocol.gateway import GateReason, WriterKind
 
@@ -129,8 +138,7 @@ async def test_a_program_that_becomes_the_desktop_under_its_old_pid_is_seen(
         async with open_program(argv, environ(home)) as process:
             assert watch.look() == Look()
             await say(process, f"exec {desktop} -c 'echo ready; read -r x'")
-            assert process.stdout is not None
-            assert await process.stdout.receive_some(6) == b"ready\n"
+            await wait_ready(process)
             assert watch.glance().desktop is not None  # no process was made since
             assert watch.look().desktop is not None
 
@@ -151,6 +159,19 @@ async def test_the_watch_tells_of_a_desktop_that_comes_and_goes(
             while (await heard.receive()).desktop is not None:
                 pass
             nursery.cancel_scope.cancel(reason="seen")
+
+
+async def test_an_old_process_that_ends_is_missed_at_the_next_glance(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.writers.YOUNG_S", 0.0)  # none is looked at again
+    watch = watching(home)
+    with trio.fail_after(PATIENCE_S):
+        argv = shell(place(tmp_path, APP))
+        async with open_program(argv, environ(home)):
+            assert watch.look().desktop is not None
+            assert watch.glance().desktop is not None
+        assert watch.glance() == Look()
 
 
 async def test_a_gate_over_the_real_table_closes_at_once_and_opens_after_two_looks(

@@ -1,5 +1,6 @@
 """Writers of ours: when they end, and what everybody is told."""
 
+from functools import partial
 from pathlib import Path
 
 import trio
@@ -60,6 +61,17 @@ async def test_work_of_any_kind_starts_the_idle_time_anew(
         assert writer.reaped
 
 
+async def test_a_writer_is_kept_while_a_call_works_with_it_however_long(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        writer = await one_turn(house)
+        writer.finish_turn()
+        house.runtime.at("list_turns", partial(trio.sleep, 300))
+        await house.door.admission.start_turn(LOCAL, send(key="another-key-0123456"))
+        assert house.runtime.writers == [writer]
+
+
 async def test_a_pending_approval_keeps_the_writer(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
@@ -109,7 +121,7 @@ async def test_a_send_during_the_release_waits_for_the_end_and_starts_afresh(
     async with open_house(tmp_path) as house:
         writer = await one_turn(house)
         writer.finish_turn()
-        house.runtime.at("writer.close", lambda: trio.sleep(2))  # noqa: ASYNC105 - the runtime awaits it
+        house.runtime.at("writer.close", partial(trio.sleep, 2))
         await trio.sleep(30.5)
         assert house.door.pool.state("thr") is LeaseState.RELEASING
         await house.door.admission.start_turn(LOCAL, send(key="another-key-0123456"))

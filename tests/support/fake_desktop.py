@@ -47,13 +47,23 @@ async def open_program(
         deliver_cancel=_kill,
     )
     async with open_background(run) as process:
-        assert process.stdout is not None
-        assert await process.stdout.receive_some(6) == b"ready\n"
+        await wait_ready(process)
         yield process
 
 
 async def _kill(process: trio.Process) -> None:
     process.kill()
+
+
+async def wait_ready(process: trio.Process) -> None:
+    """Return when the program has said its line; it may come in pieces."""
+    assert process.stdout is not None
+    line = b""
+    while not line.endswith(b"\n"):
+        chunk = await process.stdout.receive_some(1)
+        assert chunk, f"it ended, having said {line!r}"
+        line += chunk
+    assert line == b"ready\n"
 
 
 async def say(process: trio.Process, line: str) -> None:
