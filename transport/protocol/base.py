@@ -41,6 +41,13 @@ class Params(WireModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
+    def wire(self) -> dict[str, Any]:
+        """Return plain values for the codec; what has its default is left out.
+
+        So a client of tomorrow does not name a new key to an Agent of today.
+        """
+        return self.model_dump(by_alias=True, exclude_none=True, exclude_defaults=True)
+
 
 class NoParams(Params):
     """For methods that take nothing."""
