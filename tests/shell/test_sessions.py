@@ -1,7 +1,7 @@
 """One session over memory streams and a mock clock: order, keepalive, bounds, endings."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import trio
@@ -759,12 +759,11 @@ async def test_a_read_ends_with_its_session(
     bench = Bench(nursery)
     ended = trio.Event()
 
-    async def handle(call: Call, params: NoParams) -> WireModel:
+    async def handle(call: Call, params: NoParams) -> NoReturn:
         try:
             await trio.sleep_forever()
         finally:
             ended.set()
-        return Nothing()
 
     bench.handlers["gateway/status"] = handle
     peer = await bench.connect()
