@@ -64,7 +64,7 @@ class Sight:
 
         A thread whose folder nobody has told yet is not shown to who has a fence.
         """
-        if caller.ceiling is None or caller.follows_threads:
+        if not _is_fenced(caller):
             return True
         lease = self._pool.lease_of(thread_id)
         held = lease.thread if lease else None
@@ -87,7 +87,9 @@ class Sight:
         except AdapterError as exc:
             raise failed_before(exc, thread_id=thread_id, at_ms=self._now_ms()) from exc
         self.learn([thread])
-        if not await self._run(lambda: self._roots.shows(caller, thread.cwd)):
+        if _is_fenced(caller) and not await self._run(
+            lambda: self._roots.shows(caller, thread.cwd)
+        ):
             raise thread_not_found(thread_id)
         return thread
 
@@ -118,3 +120,8 @@ class Sight:
                 cursor = page.next_cursor
                 if cursor is None:
                     break
+
+
+def _is_fenced(caller: Caller) -> bool:
+    """Whether some threads do not exist for this caller."""
+    return caller.ceiling is not None and not caller.follows_threads

@@ -70,6 +70,7 @@ async def test_a_writer_is_kept_while_a_call_works_with_it_however_long(
         house.runtime.at("list_turns", partial(trio.sleep, 300))
         await house.door.admission.start_turn(LOCAL, send(key="another-key-0123456"))
         assert house.runtime.writers == [writer]
+        assert not writer.reaped
 
 
 async def test_a_pending_approval_keeps_the_writer(

@@ -24,6 +24,7 @@ from adapter.errors import (
     ChildExitedError,
     CodexRefusedError,
     NoAnswerError,
+    NotDeliveredError,
     ThreadLockedError,
     ThreadUnknownError,
 )
@@ -542,6 +543,8 @@ class FakeWriter:
         self, texts: Sequence[str], *, client_key: str, guard: Guard
     ) -> Turn:
         await self._runtime.reach("start_turn")
+        if self.reaped:
+            raise NotDeliveredError("turn/start")
         guard()
         if self.hangs:
             raise NoAnswerError("turn/start")
