@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from adapter.runtime import Emitted, ItemClosed, ItemDelta, ItemOpened
 from agent.batches import View
+from agent.edge_limits import GAPS_S
 from agent.journal import Journal
 from agent.subscriptions import Place, Subscription
 from transport.codec import unpack
@@ -84,6 +85,7 @@ class Watcher:
         self._served = served
         self._client = ClientSubscription("all", deltas=True)
         self._refs: dict[int, str] = {}
+        self._now = 0.0
 
     def connect(
         self, served: Subscription, view: View, epoch: str, history: dict[str, str]
@@ -98,9 +100,11 @@ class Watcher:
         self._read_again(place, history)
         self._take([self._client.answered(result)])
 
-    def pull(self, history: dict[str, str], now: float = 0.0) -> None:
-        """Take one write of the session."""
-        news = self._served.take(now)
+    def pull(self, history: dict[str, str]) -> None:
+        """Take one write of the session. Writes are a minute apart: gaps that come
+        faster turn deltas off, which is another test's business."""
+        self._now += GAPS_S + 1
+        news = self._served.take(self._now)
         if news.gap is not None:
             self._read_again(news.gap, history)
             self._take(
