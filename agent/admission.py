@@ -187,7 +187,7 @@ class Admission:
                 if not refusal.retryable or trio.current_time() >= deadline:
                     raise
                 with trio.move_on_at(deadline) as patience:
-                    await self._wait_for_change(refusal, thread_id)
+                    await self._wait_for_change(refusal, thread_id)  # noqa: ASYNC120
                 if patience.cancelled_caught:
                     raise
 
@@ -260,7 +260,7 @@ class Admission:
                 self._notice_recovered(thread_id)
         except BaseException as exc:  # Cancelled too: nothing may be left
             lost = isinstance(exc, ThreadOwnedElsewhere)
-            await self._carrier.leave_nothing(lease, lost=lost)
+            await self._carrier.leave_nothing(lease, lost=lost)  # noqa: ASYNC102 - shields itself, with a deadline
             raise
         lease.has_goal = pending.goal is not None
         last = loaded.last_turn.id if loaded.last_turn else None

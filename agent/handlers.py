@@ -50,7 +50,7 @@ def build_handlers(house: House) -> dict[str, Handler]:
         await _check_exist(door, call, params)
         return call.desk.subscribe(params)
 
-    async def status(
+    async def status(  # noqa: ASYNC124 - handlers are async, all of them
         call: Call, _params: gateway.GatewayStatusParams
     ) -> gateway.GatewayStatus:
         return house.status(call)

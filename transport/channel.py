@@ -257,9 +257,9 @@ async def _within_deadline(
         with trio.move_on_after(seconds):
             return await shake()
     except BaseException as exc:
-        await io.close_now()
+        await io.close_now()  # noqa: ASYNC102 - closes forcefully, without waiting
         if isinstance(exc, TransportError) and not isinstance(exc, HandshakeError):
-            raise HandshakeError(str(exc)) from exc
+            raise HandshakeError(str(exc)) from exc  # noqa: ASYNC104
         raise
     await io.close_now()
     raise HandshakeError("no handshake in time")

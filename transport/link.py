@@ -159,7 +159,8 @@ class Link:
             try:
                 await self._channel.send([frame for frame, _ in batch])
             except TruncatedError:
-                await trio.sleep(CLOSE_S)  # the reader may find out why, and end this
+                # The reader may find out why, and end this.
+                await trio.sleep(CLOSE_S)  # noqa: ASYNC120
                 raise
 
     async def _wait_work(self) -> None:

@@ -60,7 +60,7 @@ class StreamIO:
         except trio.ClosedResourceError as exc:
             raise ChannelClosedError("the channel was closed while sending") from exc
         except BaseException:
-            await self.close_now()
+            await self.close_now()  # noqa: ASYNC102 - forcefully, without waiting
             raise
 
     async def _write_slice(self, data: bytes | memoryview) -> None:

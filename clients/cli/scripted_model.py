@@ -159,7 +159,9 @@ async def _play_message(action: Action, item_id: str) -> AsyncIterator[bytes]:
         yield _event("response.output_item.done", item={**base, "content": content})
 
 
-async def _play_flood(action: Action, item_id: str) -> AsyncIterator[bytes]:
+async def _play_flood(  # noqa: ASYNC124 - played like the others
+    action: Action, item_id: str
+) -> AsyncIterator[bytes]:
     chunk = "x" * int(action.get("size", 1000))
     count = int(action["flood"])
     base: Json = {"type": "message", "role": "assistant", "id": item_id}
@@ -304,7 +306,7 @@ async def serve_model(
     model: ScriptedModel,
     *,
     port: int = 0,
-    task_status: trio.TaskStatus[ScriptedModel] = trio.TASK_STATUS_IGNORED,
+    task_status: trio.TaskStatus[ScriptedModel],
 ) -> None:
     """Serve on 127.0.0.1 until cancelled; `started` passes the model with its port."""
     listeners = await trio.open_tcp_listeners(port, host="127.0.0.1")
@@ -317,7 +319,11 @@ async def serve_model(
 async def open_model(rules: Sequence[Rule] = ()) -> AsyncGenerator[ScriptedModel]:
     """Run a scripted model beside the block."""
     model = ScriptedModel(rules=rules)
-    async with open_background(partial(serve_model, model)) as served:
+
+    async def serve(*, task_status: trio.TaskStatus[ScriptedModel]) -> None:
+        await serve_model(model, task_status=task_status)
+
+    async with open_background(serve) as served:
         yield served
 
 
