@@ -43,9 +43,7 @@ class Heard:
     output_after_end: bool = False
 
     def ears(self) -> Ears:
-        return Ears(
-            started=self.pids.append, output=self.hear, ended=self.ends.append
-        )
+        return Ears(started=self.pids.append, output=self.hear, ended=self.ends.append)
 
     def hear(self, data: bytes) -> None:
         self.output_after_end |= bool(self.ends)
