@@ -95,7 +95,7 @@ def test_the_method_table_is_the_code_s() -> None:
 
 
 def test_the_error_table_is_the_code_s() -> None:
-    rows = {row[0]: row[1] for row in table("code", nth=1)}
+    rows = {row[0]: row[1] for row in table("code", nth=2)}
     assert set(rows) == {str(code) for code in ErrorCode}
     for code, cls in REFUSALS.items():
         if code is not ErrorCode.CODEX_UNAVAILABLE:  # depends on the gate's reason
@@ -153,3 +153,13 @@ def test_an_item_kind_has_the_documented_fields(kind: str) -> None:
 def test_the_gate_reasons_are_the_code_s() -> None:
     rows = {row[0] for row in table("reason")}
     assert rows == {str(reason) for reason in gateway.GateReason} - {"other"}
+
+
+def test_every_notice_that_the_code_sends_is_listed() -> None:
+    listed = {word for row in table("code", nth=1) for word in names(row[0])}
+    sources = [*(ROOT / "agent").glob("*.py"), *(ROOT / "adapter").glob("*.py")]
+    text = "\n".join(path.read_text() for path in sources)
+    sent = set(re.findall(r'code="([a-zA-Z]+)"', text))
+    sent |= set(re.findall(r'notice\(\s*(?:NoticeLevel\.\w+, )?"([a-zA-Z]+)"', text))
+    assert {"foreignTurn", "runtimeDied", "requestRefused", "notNamed"} <= sent
+    assert not sent - listed
