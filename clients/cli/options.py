@@ -1,9 +1,16 @@
-"""Arguments and options that several commands share. Shell."""
+"""Arguments and options that several commands share. Sans-IO (declarations for Typer)."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
+
+if TYPE_CHECKING:
+    from transport.protocol.gateway import ScopeName
+
+SCOPES = ("read", "write", "approve", "approve.session")
+SANDBOXES = ("read-only", "workspace-write", "danger-full-access")
+POLICIES = ("untrusted", "on-request", "on-failure", "never")
 
 Host = Annotated[
     str | None,
@@ -53,3 +60,17 @@ Only = Annotated[
         "--only", metavar="DIR", help="Only threads in this folder; may be repeated."
     ),
 ]
+
+
+def read_words(text: str, known: tuple[str, ...], what: str) -> list[str]:
+    """Return the words of a list with commas. Raises: typer.BadParameter."""
+    words = [word.strip() for word in text.split(",")]
+    if wrong := [word for word in words if word not in known]:
+        told = ", ".join(wrong) or "nothing"
+        raise typer.BadParameter(f"{told}: {what} are {', '.join(known)}")
+    return words
+
+
+def read_scopes(text: str) -> "list[ScopeName]":
+    """Return the scopes of a list with commas. Raises: typer.BadParameter."""
+    return cast("list[ScopeName]", read_words(text, SCOPES, "scopes"))

@@ -1,0 +1,1 @@
+"""The commands: names, options, help; what they do is imported when they run."""

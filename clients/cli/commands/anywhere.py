@@ -1,0 +1,261 @@
+"""Commands for a paired device: `connect`, then look and act. Typer only; no I/O of its own."""
+
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from clients.cli.options import (
+    ApprovalArg,
+    AsJson,
+    Follow,
+    Host,
+    Key,
+    Text,
+    ThreadArg,
+    Wait,
+)
+
+group = typer.Typer()
+
+
+@group.command()
+def connect(
+    name: Annotated[
+        str | None,
+        typer.Option("--name", help="What the workstation will know this device by."),
+    ] = None,
+) -> None:
+    """Pair this machine with an Agent.
+
+    Asks for the pairing text, or reads it from stdin.
+    """
+    from clients.cli import asking, entry, pairing
+
+    command = partial(pairing.connect, name=name)
+    raise typer.Exit(entry.run_with_text(command, asking.read_pairing_text))
+
+
+@group.command()
+def status(host: Host = None, as_json: AsJson = False) -> None:
+    """Say whether you can write, and what waits.
+
+    The first line is the answer; where you cannot write it names who does.
+    """
+    from clients.cli import entry, reading
+
+    raise typer.Exit(entry.run(partial(reading.status, host=host), as_json=as_json))
+
+
+@group.command()
+def threads(
+    host: Host = None,
+    archived: Annotated[bool, typer.Option("--archived")] = False,
+    query: Annotated[
+        str | None, typer.Option("--query", help="Part of a title.")
+    ] = None,
+    cwd: Annotated[
+        str | None, typer.Option("--cwd", metavar="DIR", help="Of this folder.")
+    ] = None,
+    count: Annotated[
+        int, typer.Option("--count", "-n", min=1, max=5000, help="At most.")
+    ] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List threads, newest change first."""
+    from clients.cli import entry, reading
+
+    command = partial(
+        reading.threads,
+        host=host,
+        archived=archived,
+        query=query,
+        cwd=cwd,
+        count=count,
+    )
+    raise typer.Exit(entry.run(command, as_json=as_json))
+
+
+@group.command()
+def read(
+    thread: ThreadArg,
+    host: Host = None,
+    turns: Annotated[
+        int, typer.Option("--turns", "-n", min=0, max=100, help="How many turns.")
+    ] = 5,
+    full: Annotated[
+        bool, typer.Option("--full", help="Whole outputs, and diffs.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show the newest turns of a thread."""
+    from clients.cli import entry, reading
+
+    command = partial(reading.read, host=host, thread=thread, turns=turns, full=full)
+    raise typer.Exit(entry.run(command, as_json=as_json))
+
+
+@group.command()
+def watch(
+    thread: Annotated[
+        str | None,
+        typer.Argument(metavar="[THREAD]", help="The beginning of a thread's id."),
+    ] = None,
+    host: Host = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what happens, as it happens."""
+    from clients.cli import entry, watching
+
+    command = partial(watching.watch, host=host, thread=thread)
+    raise typer.Exit(entry.run(command, as_json=as_json))
+
+
+@group.command()
+def send(
+    thread: ThreadArg,
+    text: Text,
+    host: Host = None,
+    follow: Follow = True,
+    wait: Wait = 0,
+    after: Annotated[
+        str | None,
+        typer.Option(
+            "--after",
+            metavar="TURN",
+            help="The last turn that you saw; refused if there is a newer one.",
+        ),
+    ] = None,
+    allow_pending: Annotated[
+        bool,
+        typer.Option(
+            "--allow-pending", help="Even if this also starts what others queued."
+        ),
+    ] = False,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Continue a thread with a message."""
+    from clients.cli import asking, entry, sending
+
+    command = partial(
+        sending.send,
+        host=host,
+        thread=thread,
+        follow=follow,
+        wait_ms=round(wait * 1000),
+        after=after,
+        allow_pending=allow_pending,
+        key=key,
+    )
+    read_text = partial(asking.read_text, text)
+    raise typer.Exit(entry.run_with_text(command, read_text, as_json=as_json))
+
+
+@group.command()
+def new(
+    text: Text,
+    cwd: Annotated[
+        str,
+        typer.Option("--cwd", metavar="DIR", help="The folder, on the workstation."),
+    ],
+    host: Host = None,
+    follow: Follow = True,
+    wait: Wait = 0,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Start a thread with its first message."""
+    from clients.cli import asking, entry, sending
+
+    command = partial(
+        sending.new,
+        host=host,
+        cwd=cwd,
+        follow=follow,
+        wait_ms=round(wait * 1000),
+        key=key,
+    )
+    read_text = partial(asking.read_text, text)
+    raise typer.Exit(entry.run_with_text(command, read_text, as_json=as_json))
+
+
+@group.command()
+def interrupt(
+    thread: ThreadArg,
+    host: Host = None,
+    turn: Annotated[
+        str | None,
+        typer.Option("--turn", metavar="TURN", help="Only if this turn runs."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Stop the turn that runs in a thread."""
+    from clients.cli import entry, sending
+
+    command = partial(sending.interrupt, host=host, thread=thread, turn=turn)
+    raise typer.Exit(entry.run(command, as_json=as_json))
+
+
+@group.command()
+def approvals(
+    thread: Annotated[
+        str | None, typer.Argument(metavar="[THREAD]", help="Only of this thread.")
+    ] = None,
+    host: Host = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what waits for an answer, whole."""
+    from clients.cli import entry, reading
+
+    command = partial(reading.approvals, host=host, thread=thread)
+    raise typer.Exit(entry.run(command, as_json=as_json))
+
+
+@group.command()
+def approve(
+    approval: ApprovalArg,
+    host: Host = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask: I know what it says.")
+    ] = False,
+    remember: Annotated[
+        bool,
+        typer.Option(
+            "--remember", help="The same again, until the thread is unloaded."
+        ),
+    ] = False,
+    digest: Annotated[
+        str | None,
+        typer.Option("--digest", help="Only if it is still what I saw (--json)."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Allow exactly what is shown."""
+    from clients.cli import answering, entry
+
+    command = partial(
+        answering.approve,
+        host=host,
+        approval=approval,
+        yes=yes,
+        remember=remember,
+        digest=digest,
+    )
+    raise typer.Exit(entry.run(command, as_json=as_json))
+
+
+@group.command()
+def deny(
+    approval: ApprovalArg,
+    host: Host = None,
+    stop: Annotated[
+        bool, typer.Option("--stop", help="Stop the whole turn as well.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Decline what is asked; Codex goes on without it."""
+    from clients.cli import answering, entry
+
+    command = partial(answering.deny, host=host, approval=approval, stop=stop)
+    raise typer.Exit(entry.run(command, as_json=as_json))

@@ -1,0 +1,75 @@
+"""Commands for the workstation: `serve`, `pair`, `demo`. Typer only; no I/O of its own."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from clients.cli.options import SCOPES, Only, read_scopes
+
+group = typer.Typer()
+
+
+@group.command()
+def serve(
+    tcp: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tcp",
+            metavar="HOST:PORT",
+            help="Also listen here for paired devices; may be repeated.",
+        ),
+    ] = None,
+    state: Annotated[
+        Path | None,
+        typer.Option("--state", metavar="DIR", help="Where keys and state are kept."),
+    ] = None,
+    codex: Annotated[
+        str | None,
+        typer.Option("--codex", metavar="PATH", help="Which codex to run."),
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Log on stderr what happens.")
+    ] = False,
+) -> None:
+    """Run the Agent on this workstation until Ctrl-C."""
+    from clients.cli import entry, workstation
+
+    act = partial(
+        workstation.serve, tcp=tcp or (), state=state, codex=codex, verbose=verbose
+    )
+    raise typer.Exit(entry.guard(act))
+
+
+@group.command()
+def pair(
+    scopes: Annotated[
+        str,
+        typer.Option("--scopes", metavar="LIST", help=f"Of: {', '.join(SCOPES)}."),
+    ] = "read",
+    only: Only = None,
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", help="Do not ask; the device may then only read."),
+    ] = False,
+) -> None:
+    """Offer to pair a device, and ask who came."""
+    from clients.cli import entry, pairing
+
+    command = partial(
+        pairing.pair, scopes=read_scopes(scopes), only=only or (), unattended=yes
+    )
+    raise typer.Exit(entry.run(command))
+
+
+@group.command()
+def demo() -> None:
+    """Show the main job here, in two minutes.
+
+    With a scripted model and a temporary CODEX_HOME: it touches nothing of yours.
+    """
+    from clients.cli import demo as story
+    from clients.cli import entry
+
+    raise typer.Exit(entry.run(story.demo))
