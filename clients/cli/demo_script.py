@@ -5,7 +5,7 @@ Sans-IO.
 
 from typing import Any, Final
 
-from clients.cli.scripted_model import Rule
+from clients.cli.scripted_answers import Rule
 
 PLAN: Final = "Plan a small website for a bakery."
 PLANNED: Final = "One page: the opening hours, the bread of the day, and a map."

@@ -20,7 +20,8 @@ from clients.cli.demo_actors import Actor
 from clients.cli.exits import FailedError
 from clients.cli.folders import STATE_DIR
 from clients.cli.screen import Screen
-from clients.cli.scripted_model import Rule, ScriptedModel, codex_config, open_model
+from clients.cli.scripted_answers import Rule
+from clients.cli.scripted_model import ScriptedModel, codex_config, open_model
 
 _DROPPED: Final = ("THREADGATE_", "CODEX_", "OPENAI_", "XDG_")
 _PROXIES: Final = frozenset({"http_proxy", "https_proxy", "all_proxy"})

@@ -7,7 +7,7 @@ import pytest
 import trio
 
 from agent.app import Running, run_agent
-from clients.cli.scripted_model import Rule
+from clients.cli.scripted_answers import Rule
 from tests.support.agents import (
     Device,
     House,

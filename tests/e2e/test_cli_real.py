@@ -11,7 +11,7 @@ import trio
 from clients.cli.demo_actors import Actor, Running
 from clients.cli.demo_stage import Stage, open_stage
 from clients.cli.exits import ExitCode
-from clients.cli.scripted_model import Rule
+from clients.cli.scripted_answers import Rule
 from tests.support.cli_runs import paper
 
 DEADLINE_S = 120

@@ -11,7 +11,8 @@ from typing import Final
 
 import codex_cli_bin
 
-from clients.cli.scripted_model import Rule, ScriptedModel, codex_config, open_model
+from clients.cli.scripted_answers import Rule
+from clients.cli.scripted_model import ScriptedModel, codex_config, open_model
 
 BUNDLED: Final = "0.163.0"  # what the `codex` extra brings
 WITHOUT_LOCK: Final = "0.144.4"  # the newest on PyPI that takes no thread lock
