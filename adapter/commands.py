@@ -169,6 +169,11 @@ def pause_goal(thread_id: str, *, timeout_s: float | None = None) -> Command:
     return _command("thread/goal/set", params, timeout_s=timeout_s)
 
 
+def loaded_threads() -> Command:
+    """What the process that is asked has loaded."""
+    return _command("thread/loaded/list", {})
+
+
 def resume(thread_id: str) -> Command:
     """Load a thread. Its turns are read apart: one line of 9 MB serves nobody."""
     params: ThreadResumeParams = {"threadId": thread_id, "excludeTurns": True}

@@ -83,6 +83,14 @@ class CodexReader:
             queue=await self._queue(thread_id), goal=await self._goal(thread_id)
         )
 
+    async def loaded_threads(self) -> list[str]:
+        """Return what this process has loaded: nothing, ever. A probe for tests."""
+        answer = await self._read(commands.loaded_threads())
+        try:
+            return [text(one) for one in sequence(answer["data"])]
+        except MISFITS as exc:
+            raise AnswerShapeError("thread/loaded/list", str(exc)) from exc
+
     async def pause_goal(self, thread_id: str) -> None:
         """Pause the active goal, also under a writer of ours: that one obeys."""
         if await self._goal(thread_id) is None:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 SCOPES = ("read", "write", "approve", "approve.session")
 SANDBOXES = ("read-only", "workspace-write", "danger-full-access")
-POLICIES = ("untrusted", "on-request", "on-failure", "never")
+POLICIES = ("untrusted", "on-request", "never")
 
 Host = Annotated[
     str | None,

@@ -20,6 +20,7 @@ from adapter.errors import (
     ThreadUnknownError,
 )
 from adapter.process_table import identify
+from adapter.reader import CodexReader
 from adapter.runtime import NewThread, ThreadQuery, ThreadWriter
 from clients.cli.scripted_model import ScriptedModel
 from tests.support.codex import (
@@ -520,6 +521,9 @@ async def test_what_others_queued_and_their_goal_are_seen_without_loading(
             assert work.goal is None
             requests = len(stage.model.requests)
             assert requests == 1  # reading and pausing started nothing
+            reader = stage.run.reader
+            assert isinstance(reader, CodexReader)
+            assert await reader.loaded_threads() == []
 
 
 @each_version

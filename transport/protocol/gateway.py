@@ -138,7 +138,7 @@ class GatewayStatus(WireModel):
 
 ScopeName = Literal["read", "write", "approve", "approve.session"]
 SandboxName = Literal["read-only", "workspace-write", "danger-full-access"]
-ApprovalPolicyName = Literal["untrusted", "on-request", "on-failure", "never"]
+ApprovalPolicyName = Literal["untrusted", "on-request", "never"]
 
 
 class Ceiling(WireModel):
