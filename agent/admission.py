@@ -16,7 +16,8 @@ from adapter.errors import AdapterError, CodexRefusedError
 from adapter.runtime import Emit, Emitted, Guard, Loaded, NewThread, ThreadWriter
 from agent.carry import Carrier, Sent
 from agent.gatekeeper import GateKeeper
-from agent.lease_pool import Lease, LeasePool
+from agent.lease import Lease
+from agent.lease_pool import LeasePool
 from agent.ledger import Flight, Ledger
 from agent.limits import LOCK_POLL_S, OURS_KEPT, TEXT_INPUT
 from agent.newest_turn import NewestTurns, check_expected, check_idle, check_pending

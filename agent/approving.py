@@ -17,7 +17,8 @@ from adapter.runtime import Emitted, RuntimeEvent
 from agent.audit import Audit
 from agent.errors import AuditUnavailableError
 from agent.gatekeeper import GateKeeper
-from agent.lease_pool import Lease, LeasePool
+from agent.lease import Lease
+from agent.lease_pool import LeasePool
 from agent.limits import CONFIRM_S, RESOLVED_KEPT
 from agent.offload import Runner, in_thread
 from agent.pages import fitting, unwrap_cursor, wrap_cursor

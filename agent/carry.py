@@ -12,7 +12,8 @@ import trio
 
 from adapter.errors import AdapterError, CodexRefusedError, NotDeliveredError
 from adapter.runtime import Guard
-from agent.lease_pool import Lease, LeasePool
+from agent.lease import Lease
+from agent.lease_pool import LeasePool
 from agent.ledger import Flight, Ledger
 from agent.limits import ACT_S, ROOM_S
 from agent.refusals import failed_before, outcome_unknown

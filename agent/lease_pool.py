@@ -7,24 +7,17 @@ frees the thread only when the process has been reaped.
 
 import logging
 import math
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 import trio
 
 from adapter.errors import ChildExitedError, HandshakeFailedError
-from adapter.runtime import (
-    Emit,
-    Emitted,
-    Guard,
-    Loaded,
-    Runtime,
-    RuntimeEvent,
-    ThreadWriter,
-)
+from adapter.runtime import Emit, Guard, Loaded, Runtime, ThreadWriter
 from agent.changes import Changes
 from agent.gatekeeper import GateKeeper
+from agent.lease import Lease, ring_when_busy
+from agent.lease_events import LeaseEvents, Listener
 from agent.leases import LeaseBook, Step
 from agent.limits import (
     ELSEWHERE_KEPT,
@@ -36,51 +29,10 @@ from agent.limits import (
 )
 from transport.background import open_background
 from transport.errors import Overloaded
-from transport.protocol.events import (
-    ThreadChanged,
-    ThreadStarted,
-    TurnStarted,
-)
 from transport.protocol.gateway import LeaseInfo, LeaseState
-from transport.protocol.threads import Thread, ThreadMode, ThreadStatus
+from transport.protocol.threads import Thread
 
 log = logging.getLogger(__name__)
-Listener = Callable[[RuntimeEvent], None]
-
-
-class Lease:
-    """One writer from its start to its end. `key`: the thread's id once it has one."""
-
-    def __init__(self, key: str, thread_id: str | None) -> None:
-        self.key = key
-        self.thread_id = thread_id
-        self.writer: ThreadWriter | None = None
-        self.loaded: Loaded | None = None
-        self.thread: Thread | None = None  # as last told, title and all
-        self.has_goal = False
-        self.children: set[str] = set()
-        self.changes = Changes()
-        self.ended = trio.Event()
-        self.lost = False
-        self.release = False
-        self.quiet_since: float | None = None
-        self._users = 0
-
-    @contextmanager
-    def used(self) -> Generator[ThreadWriter]:
-        """Keep the writer while a call works with it."""
-        assert self.writer is not None
-        self._users += 1
-        try:
-            yield self.writer
-        finally:
-            self._users -= 1
-            self.changes.ring()
-
-    @property
-    def is_quiet(self) -> bool:
-        """Whether nothing needs the writer now."""
-        return not self._users and self.writer is not None and not self.writer.busy
 
 
 class LeasePool:
@@ -99,17 +51,15 @@ class LeasePool:
         most: int = WRITERS,
     ) -> None:
         self._runtime = runtime
-        self._emit = emit
         self._nursery = handler_nursery
         self._keeper = keeper
         self._now_ms = now_ms
         self._pause_goal = pause_goal
         self._idle_s = idle_s
         self._book = LeaseBook(most=most)
+        self._events = LeaseEvents(emit=emit, state=self._book.state, now_ms=now_ms)
         self._leases: dict[str, Lease] = {}
-        self._listeners: list[Listener] = []
         self._unclean: dict[str, None] = {}
-        self._released_at: dict[str, float] = {}
         self._freed = Changes()
         self._count = 0
 
@@ -147,17 +97,22 @@ class LeasePool:
         """Whether our last writer of the thread died: history may hide its last turn."""
         return thread_id in self._unclean
 
-    def released_at(self, thread_id: str) -> float | None:
-        """Return when (trio's clock) we last gave this thread back."""
-        return self._released_at.get(thread_id)
-
     def listen(self, listener: Listener) -> None:
         """Call `listener` with every event of every writer, after it was emitted."""
-        self._listeners.append(listener)
+        self._events.listen(listener)
+
+    def dressed(self, lease: Lease, thread: Thread) -> Thread:
+        """Return the thread with what our lease knows better than any store."""
+        return self._events.dressed(lease, thread)
 
     def forget_elsewhere(self, thread_id: str) -> None:
         """The other holder of this thread is gone."""
         self._book.forget_elsewhere(thread_id)
+
+    def gate_changed(self) -> None:
+        """The gate opened or closed: idle writers decide anew."""
+        for lease in self._leases.values():
+            lease.changes.ring()
 
     # what admission does, under the thread's lock
 
@@ -189,7 +144,7 @@ class LeasePool:
         lease.loaded = loaded
         lease.thread = loaded.thread
         lease.changes.ring()
-        self._announce(lease)
+        self._events.announce(lease)
 
     async def end(self, lease: Lease, *, lost: bool = False) -> None:
         """End a writer, whatever it does; return when its process has been reaped.
@@ -240,7 +195,7 @@ class LeasePool:
     async def _run(
         self, lease: Lease, guard: Guard, *, task_status: trio.TaskStatus[None]
     ) -> None:
-        tell = partial(self._tell, lease)
+        tell = partial(self._events.tell, lease)
         try:
             for attempt in range(1, START_TRIES + 1):
                 try:
@@ -268,7 +223,7 @@ class LeasePool:
     async def _stay(self, lease: Lease, writer: ThreadWriter) -> None:
         """Return when the writer is to be ended; the lease is `releasing` by then."""
         try:
-            async with open_background(partial(_tell_busy, lease, writer)):
+            async with open_background(partial(ring_when_busy, lease, writer)):
                 await self._wait_over(lease)
         except trio.Cancelled:
             writer.hurry()  # the Agent closes
@@ -307,7 +262,7 @@ class LeasePool:
         lease.release = True
         if self._book.state(lease.key) in (LeaseState.LOADING, LeaseState.HELD):
             self._book.take(lease.key, Step.RELEASE, at=self._now_ms())
-            self._announce(lease)
+            self._events.announce(lease)
         lease.changes.ring()
 
     def _died(self, lease: Lease, exc: Exception) -> None:
@@ -324,81 +279,6 @@ class LeasePool:
         step = Step.LOSE if lease.lost else Step.END
         self._book.take(lease.key, step, at=self._now_ms())
         del self._leases[lease.key]
-        if lease.thread_id is not None and lease.writer is not None:
-            self._released_at[lease.thread_id] = trio.current_time()
-            for old in list(self._released_at)[: -ELSEWHERE_KEPT or None]:
-                del self._released_at[old]
         lease.ended.set()
         self._freed.ring()
-        self._announce(lease)
-
-    def gate_changed(self) -> None:
-        """The gate opened or closed: idle writers decide anew."""
-        for lease in self._leases.values():
-            lease.changes.ring()
-
-    # what writers tell
-
-    def _tell(self, lease: Lease, event: RuntimeEvent) -> None:
-        if event.root_thread_id is not None and event.thread_id is not None:
-            lease.children.add(event.thread_id)
-        if isinstance(event, Emitted):
-            event = self._dressed(lease, event)
-        self._emit(event)
-        for listener in self._listeners:
-            listener(event)
-
-    def _dressed(self, lease: Lease, event: Emitted) -> Emitted:
-        """Put our side of a thread (mode, lease) into what the runtime tells of it."""
-        data = event.data
-        if isinstance(data, TurnStarted) and data.turn.thread_id == lease.thread_id:
-            self._went_on(lease, data.turn.id)
-        if not isinstance(data, ThreadStarted | ThreadChanged):
-            return event
-        if data.thread.id == lease.thread_id:
-            lease.thread = data.thread
-        thread = self.dressed(lease, data.thread)
-        return Emitted(
-            at=event.at,
-            thread_id=event.thread_id,
-            root_thread_id=event.root_thread_id,
-            data=data.model_copy(update={"thread": thread}),
-        )
-
-    def _went_on(self, lease: Lease, turn_id: str) -> None:
-        if lease.thread is not None:
-            last = {"last_turn_id": turn_id}
-            lease.thread = lease.thread.model_copy(update=last)
-
-    def dressed(self, lease: Lease, thread: Thread) -> Thread:
-        """Return the thread with what our lease knows better than any store."""
-        state = self._book.state(lease.key)
-        ours = state in (LeaseState.LOADING, LeaseState.HELD, LeaseState.RELEASING)
-        mode = ThreadMode.LIVE if ours else ThreadMode.STILL
-        update: dict[str, object] = {"lease": state, "mode": mode}
-        if thread.id == lease.thread_id and lease.writer is not None:
-            status = lease.writer.status if ours else ThreadStatus.IDLE
-            if not (
-                status is ThreadStatus.IDLE and thread.status is ThreadStatus.FAILED
-            ):
-                update["status"] = status
-        return thread.model_copy(update=update)
-
-    def _announce(self, lease: Lease) -> None:
-        if lease.thread is None:
-            return
-        thread = self.dressed(lease, lease.thread)
-        data = ThreadChanged(thread=thread)
-        self._emit(Emitted(at=self._now_ms(), thread_id=thread.id, data=data))
-
-
-async def _tell_busy(
-    lease: Lease, writer: ThreadWriter, *, task_status: trio.TaskStatus[None]
-) -> None:
-    """Ring whenever the writer begins or ends to be busy."""
-    task_status.started()
-    while True:
-        await writer.wait_busy()
-        lease.changes.ring()
-        await writer.wait_idle()
-        lease.changes.ring()
+        self._events.announce(lease)

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from adapter.errors import AdapterError, CodexRefusedError
 from adapter.refusals import not_offered
 from adapter.runtime import Loaded, PendingWork
-from agent.lease_pool import Lease, LeasePool
+from agent.lease import Lease
+from agent.lease_pool import LeasePool
 from agent.ledger import Ledger
 from agent.refusals import failed_before, other_last_turn, running
 from agent.supervisor import Supervisor

@@ -6,13 +6,16 @@ store says `interrupted` of it.
 """
 
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import Final
 
 from adapter.errors import AdapterError, CodexRefusedError, ThreadUnknownError
 from adapter.refusals import not_offered
 from adapter.runtime import ThreadPage, ThreadQuery, TurnPage
+from agent.fenced_list import fenced_page
 from agent.gatekeeper import GateKeeper
-from agent.lease_pool import Lease, LeasePool
+from agent.lease import Lease
+from agent.lease_pool import LeasePool
 from agent.offload import Runner, in_thread
 from agent.pages import (
     cut,
@@ -24,7 +27,7 @@ from agent.pages import (
 )
 from agent.refusals import failed_before
 from agent.scopes import Caller
-from agent.sight import Sight
+from agent.sight import Sight, is_fenced
 from agent.standing import (
     Others,
     is_open_ended,
@@ -87,20 +90,31 @@ class Reading:
             "parent": params.parent_id,
         }
         cursor = unwrap_cursor(listing, params.cursor)
-        page = await self._threads(params, cursor, params.limit)
-        rows = await self._visible(caller, page)
-        while (fits := fitting(rows)) < len(rows):
-            # Fewer rows of the store's, so that its own cursor goes on behind them.
-            last = page.threads.index(rows[fits - 1]) + 1
-            page = await self._threads(params, cursor, last)
-            rows = await self._visible(caller, page)
-            if last == 1:
-                break
+        if is_fenced(caller):
+            rows, following = await fenced_page(
+                partial(self._threads, params),
+                partial(self._visible, caller),
+                cursor=cursor,
+                limit=params.limit,
+            )
+        else:
+            rows, following = await self._all_threads(params, cursor)
         return ThreadListResult(
             threads=self._judged(rows),
-            next_cursor=wrap_cursor(listing, page.next_cursor),
+            next_cursor=wrap_cursor(listing, following),
             head=head,
         )
+
+    async def _all_threads(
+        self, params: ThreadListParams, cursor: str | None
+    ) -> tuple[list[Thread], str | None]:
+        """Return the store's page, shortened to what fits, and its cursor."""
+        page = await self._threads(params, cursor, params.limit)
+        self._sight.learn(list(page.threads))
+        while (fits := fitting(page.threads)) < len(page.threads):
+            # Fewer rows of the store's, so that its own cursor goes on behind them.
+            page = await self._threads(params, cursor, fits)
+        return list(page.threads), page.next_cursor
 
     async def _threads(
         self, params: ThreadListParams, cursor: str | None, limit: int
@@ -121,8 +135,6 @@ class Reading:
 
     async def _visible(self, caller: Caller, page: ThreadPage) -> list[Thread]:
         self._sight.learn(list(page.threads))
-        if caller.ceiling is None or caller.follows_threads:
-            return list(page.threads)
         roots = self._sight.roots
         return await self._run(
             lambda: [row for row in page.threads if roots.shows(caller, row.cwd)]

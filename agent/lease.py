@@ -1,0 +1,61 @@
+"""One lease: a writer's state from its start to its end. Trio shell.
+
+PROTOCOL.md section 3 (Lease). Whoever works with the writer says so (`used`); the task in
+`lease_pool` that owns the writer waits for `changes`.
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import trio
+
+from adapter.runtime import Loaded, ThreadWriter
+from agent.changes import Changes
+from transport.protocol.threads import Thread
+
+
+class Lease:
+    """One writer from its start to its end. `key`: the thread's id once it has one."""
+
+    def __init__(self, key: str, thread_id: str | None) -> None:
+        self.key = key
+        self.thread_id = thread_id
+        self.writer: ThreadWriter | None = None
+        self.loaded: Loaded | None = None
+        self.thread: Thread | None = None  # as last told, title and all
+        self.has_goal = False
+        self.children: set[str] = set()
+        self.changes = Changes()
+        self.ended = trio.Event()
+        self.lost = False
+        self.release = False
+        self.quiet_since: float | None = None
+        self._users = 0
+
+    @contextmanager
+    def used(self) -> Generator[ThreadWriter]:
+        """Keep the writer while a call works with it."""
+        assert self.writer is not None
+        self._users += 1
+        try:
+            yield self.writer
+        finally:
+            self._users -= 1
+            self.changes.ring()
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing needs the writer now."""
+        return not self._users and self.writer is not None and not self.writer.busy
+
+
+async def ring_when_busy(
+    lease: Lease, writer: ThreadWriter, *, task_status: trio.TaskStatus[None]
+) -> None:
+    """Ring whenever the writer begins or ends to be busy."""
+    task_status.started()
+    while True:
+        await writer.wait_busy()
+        lease.changes.ring()
+        await writer.wait_idle()
+        lease.changes.ring()
