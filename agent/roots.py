@@ -5,8 +5,8 @@ at the moment of the check. Threads outside do not exist for the device.
 """
 
 import os
+import stat
 from collections.abc import Iterable
-from pathlib import Path
 
 from agent.limits import FOLDERS_KEPT
 from agent.scopes import Caller
@@ -67,7 +67,7 @@ class Roots:
         Raises: InvalidParams where it is no absolute, existing folder; Forbidden where
         it lies in no root. The second is told first: no oracle for what exists.
         """
-        if not cwd.startswith("/"):
+        if not cwd.startswith("/") or "\0" in cwd:
             raise _unusable(cwd, "it must be an absolute path")
         folder = resolved(cwd)
         roots = self.of(caller)
@@ -78,9 +78,17 @@ class Roots:
                 "workstation: threadgate devices grant --roots …",
                 data={"ceiling": caller.ceiling.wire(), "field": "cwd"},
             )
-        if not Path(folder).is_dir():
+        if not _is_folder(folder):
             raise _unusable(cwd, "there is no such folder on the workstation")
         return folder
+
+
+def _is_folder(path: str) -> bool:
+    """Whether it is one that we can get to; an impossible path (too long) is none."""
+    try:
+        return stat.S_ISDIR(os.stat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _unusable(cwd: str, reason: str) -> InvalidParams:

@@ -28,7 +28,7 @@ from agent.requests import (
 )
 from agent.rights import Rights
 from agent.router import Call, Router
-from agent.scopes import check_alive
+from agent.scopes import check_access, check_alive
 from agent.session_table import SessionTable
 from agent.voice import Voice
 from transport.channel import MessageChannel
@@ -49,7 +49,7 @@ from transport.errors import (
 )
 from transport.protocol.events import SessionChanged, SessionClosing
 from transport.protocol.gateway import AgentInfo, GateState, Limits, RuntimeState
-from transport.protocol.methods import METHODS, Access
+from transport.protocol.methods import EVENTS_SUBSCRIBE, METHODS, Access
 from transport.protocol.session import (
     SessionOpenParams,
     SessionOpenResult,
@@ -197,7 +197,11 @@ class Session:
         )
 
     def subscribe(self, params: SubscribeParams) -> SubscribeResult:
-        """Replace the subscription; events follow this answer."""
+        """Replace the subscription; events follow this answer.
+
+        Raises: Forbidden where these rights were taken away since the request came.
+        """
+        check_access(self.rights.caller, EVENTS_SUBSCRIBE)
         threads = None if params.threads == "all" else frozenset(params.threads)
         place = self._voice.subscription.begin(
             self._view(threads, deltas=params.deltas),
@@ -300,6 +304,8 @@ class Session:
     async def _run(self, request: Request, call: Call) -> None:
         try:
             result = await self._edge.router.call(call, request.method, request.params)
+            if _is_read(request):
+                self._check_sight(call)
             answer = self._packed_answer(request.id, result)
         except Refusal as refusal:
             if isinstance(refusal, InvalidParams | MethodNotFound):
@@ -311,6 +317,13 @@ class Session:
             self._refuse(request.id, refusal_for(exc, request.method))
         else:
             self._answer(request.id, answer)
+
+    def _check_sight(self, call: Call) -> None:
+        """What was read for eyes that could see more is not told any more."""
+        if call.rights.epoch != self.rights.epoch:
+            raise Forbidden(
+                "What this device may see was changed meanwhile; ask again."
+            )
 
     def _packed_answer(self, call_id: int, result: Mapping[str, Any]) -> bytes:
         answer = pack({"id": call_id, "result": result})
@@ -371,6 +384,12 @@ class Session:
 def _is_act(request: Request) -> bool:
     row = METHODS.get(request.method)
     return row is not None and row.access in _ACTS
+
+
+def _is_read(request: Request) -> bool:
+    """Whether its answer shows what the rights let see (a subscription asks anew)."""
+    row = METHODS.get(request.method)
+    return row not in (None, EVENTS_SUBSCRIBE) and row.access is Access.READ
 
 
 async def _begin(

@@ -10,7 +10,12 @@ from typing import Final
 
 import trio
 
-from adapter.errors import AdapterError, ThreadUnknownError
+from adapter.errors import (
+    AdapterError,
+    CodexOverloadedError,
+    CodexRefusedError,
+    ThreadUnknownError,
+)
 from adapter.runtime import ThreadQuery
 from agent.lease_pool import LeasePool
 from agent.limits import FOLDERS_AGE_S, THREADS_SCANNED
@@ -19,6 +24,7 @@ from agent.refusals import failed_before, thread_not_found
 from agent.roots import Roots
 from agent.scopes import Caller
 from agent.supervisor import Supervisor
+from transport.errors import Refusal
 from transport.protocol.threads import Thread
 
 _PAGE: Final = 100
@@ -64,7 +70,7 @@ class Sight:
 
         A thread whose folder nobody has told yet is not shown to who has a fence.
         """
-        if not _is_fenced(caller):
+        if not is_fenced(caller):
             return True
         lease = self._pool.lease_of(thread_id)
         held = lease.thread if lease else None
@@ -84,14 +90,24 @@ class Sight:
             if lease is None or lease.thread is None or lease.key != thread_id:
                 raise thread_not_found(thread_id) from exc
             thread = lease.thread
+        except CodexRefusedError as exc:
+            # Codex's words about a thread, if only about a damaged one, tell that it is.
+            if not isinstance(exc, CodexOverloadedError) and not self.sees(
+                caller, thread_id
+            ):
+                raise thread_not_found(thread_id) from exc
+            raise self._refusal(exc, thread_id) from exc
         except AdapterError as exc:
-            raise failed_before(exc, thread_id=thread_id, at_ms=self._now_ms()) from exc
+            raise self._refusal(exc, thread_id) from exc
         self.learn([thread])
-        if _is_fenced(caller) and not await self._run(
+        if is_fenced(caller) and not await self._run(
             lambda: self._roots.shows(caller, thread.cwd)
         ):
             raise thread_not_found(thread_id)
         return thread
+
+    def _refusal(self, exc: AdapterError, thread_id: str) -> Refusal:
+        return failed_before(exc, thread_id=thread_id, at_ms=self._now_ms())
 
     async def folder(self, caller: Caller, cwd: str) -> str:
         """Return the resolved folder for a new thread of the caller.
@@ -122,6 +138,6 @@ class Sight:
                     break
 
 
-def _is_fenced(caller: Caller) -> bool:
+def is_fenced(caller: Caller) -> bool:
     """Whether some threads do not exist for this caller."""
     return caller.ceiling is not None and not caller.follows_threads
