@@ -35,13 +35,18 @@ class Lease:
     @contextmanager
     def used(self) -> Generator[ThreadWriter]:
         """Keep the writer while a call works with it."""
-        assert self.writer is not None
         self._users += 1
         try:
-            yield self.writer
+            yield self.started_writer
         finally:
             self._users -= 1
             self.changes.ring()
+
+    @property
+    def started_writer(self) -> ThreadWriter:
+        """The writer, where it is certain that it was started."""
+        assert self.writer is not None
+        return self.writer
 
     @property
     def is_quiet(self) -> bool:

@@ -1,0 +1,104 @@
+"""What all mutations need on their way: the last look, a writer, a record. Trio shell.
+
+PROTOCOL.md section 3, "The way". The steps themselves: `turn_start`, `thread_start` and
+`turn_interrupt`; before them all stands `admission`.
+"""
+
+from collections.abc import Callable, Sequence
+
+from adapter.errors import AdapterError
+from adapter.runtime import Emit, Emitted, Guard
+from agent.carry import Carrier
+from agent.gatekeeper import GateKeeper
+from agent.lease import Lease
+from agent.lease_pool import LeasePool
+from agent.ledger import Flight, Ledger
+from agent.limits import OURS_KEPT
+from agent.newest_turn import NewestTurns
+from agent.refusals import failed_before
+from agent.scopes import Caller, check_alive
+from agent.sight import Sight
+from agent.supervisor import Supervisor
+from agent.writers import Watch
+from transport.errors import Refusal
+from transport.protocol.base import WireModel
+from transport.protocol.events import Notice, NoticeLevel
+from transport.protocol.turns import TextInput, Turn
+
+
+class Way:
+    """The door's parts as mutations use them; remembers who started which turn."""
+
+    def __init__(
+        self,
+        *,
+        supervisor: Supervisor,
+        keeper: GateKeeper,
+        pool: LeasePool,
+        sight: Sight,
+        watch: Watch,
+        ledger: Ledger,
+        emit: Emit,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self.keeper = keeper
+        self.pool = pool
+        self.sight = sight
+        self.watch = watch
+        self.ledger = ledger
+        self.carrier = Carrier(ledger=ledger, pool=pool, now_ms=now_ms)
+        self.newest = NewestTurns(
+            supervisor=supervisor, pool=pool, ledger=ledger, now_ms=now_ms
+        )
+        self._emit = emit
+        self._now_ms = now_ms
+        self._starters: dict[str, str] = {}  # turn → device
+
+    def guard(self, caller: Caller, thread_id: str | None = None) -> Guard:
+        """Return the last look: the device may still, and nobody else writes."""
+
+        def guard() -> None:
+            check_alive(caller)
+            self.keeper.check(thread_id)
+
+        return guard
+
+    def inside(self, caller: Caller) -> Callable[[str], bool]:
+        """Return the test whether a folder lies inside the caller's roots."""
+        return lambda cwd: self.sight.roots.contains(caller, cwd)
+
+    async def open(self, thread_id: str | None, guard: Guard) -> Lease:
+        """Start a fresh writer. Raises: Refusal; then nothing is left."""
+        try:
+            return await self.pool.open(thread_id, guard=guard)
+        except AdapterError as exc:
+            raise self.failed_before(exc, thread_id or "") from exc
+
+    def failed_before(self, exc: AdapterError, thread_id: str) -> Refusal:
+        """Return what a client is told of an error before anything was handed in."""
+        return failed_before(exc, thread_id=thread_id, at_ms=self._now_ms())
+
+    async def record(
+        self, caller: Caller, flight: Flight, result: WireModel, turn: Turn
+    ) -> None:
+        """Write down, durably, that the turn has started."""
+        self._starters[turn.id] = caller.device_id
+        for old in list(self._starters)[: -OURS_KEPT or None]:
+            del self._starters[old]
+        await self.ledger.done(flight, result, turn.id)
+
+    def starter_of(self, turn_id: str) -> str | None:
+        """Return the device that started this turn."""
+        return self._starters.get(turn_id)
+
+    def notice(self, code: str, message: str, thread_id: str) -> None:
+        """Tell everybody who sees the thread; nothing needs to be done."""
+        data = Notice(
+            level=NoticeLevel.INFO, code=code, message=message, thread_id=thread_id
+        )
+        self._emit(Emitted(at=self._now_ms(), thread_id=thread_id, data=data))
+
+
+def texts_of(given: Sequence[TextInput]) -> list[str]:
+    """Return the texts of a message."""
+    return [one.text for one in given]
