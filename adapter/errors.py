@@ -15,7 +15,11 @@ class BinaryNotFoundError(AdapterError):
 
 
 class ChildExitedError(AdapterError):
-    """The app-server left while it was needed. `stderr` is the tail of its log."""
+    """The app-server left while it was needed. `stderr` is the tail of its log.
+
+    That may quote a thread or its commands: `str()`, which goes to logs and to every
+    device, leaves it out.
+    """
 
     def __init__(self, name: str, returncode: int | None, stderr: str = "") -> None:
         super().__init__(name, returncode, stderr)
@@ -24,10 +28,32 @@ class ChildExitedError(AdapterError):
         self.stderr = stderr
 
     def __str__(self) -> str:
-        tail = (
-            f": {self.stderr.strip().splitlines()[-1]}" if self.stderr.strip() else ""
-        )
-        return f"{self.name} ended with {self.returncode}{tail}"
+        return f"{self.name} ended with {self.returncode}"
+
+    @property
+    def last_words(self) -> str:
+        """The last line of its log. Of one that ended before it had read any thread it
+        says what is wrong (a damaged config.toml); of others it may quote anything."""
+        return next(iter(self.stderr.strip().splitlines()[-1:]), "")
+
+
+class ChildHungError(ChildExitedError):
+    """The app-server answered nothing any more, so we ended it."""
+
+    def __str__(self) -> str:
+        return f"{self.name} did not answer any more and was ended"
+
+
+class NotRecordedError(AdapterError):
+    """What was started could not be written down, so it was ended: a later Agent could
+    not have swept it up. The state folder is full or read-only."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+    def __str__(self) -> str:
+        return f"{self.name} was ended: its record cannot be written (disk full?)"
 
 
 class ReaderFirstError(AdapterError):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from adapter.errors import AnswerShapeError
-from adapter.shapes import MISFITS, mapping, text
+from adapter.shapes import MISFITS, mapping, text, why
 
 
 def active_goal(answer: Mapping[str, Any]) -> str | None:
@@ -15,4 +15,4 @@ def active_goal(answer: Mapping[str, Any]) -> str | None:
             return None
         return text(mapping(goal)["objective"])
     except MISFITS as exc:
-        raise AnswerShapeError("thread/goal/get", str(exc)) from exc
+        raise AnswerShapeError("thread/goal/get", why(exc)) from exc

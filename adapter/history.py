@@ -20,6 +20,7 @@ from adapter.shapes import (
     seconds,
     sequence,
     text,
+    why,
     wire_id,
 )
 from adapter.texts import one_line, prefix
@@ -87,7 +88,7 @@ def thread_from(
             ephemeral=thread.get("ephemeral") is True,
         )
     except MISFITS as error:
-        raise AnswerShapeError("thread", str(error)) from error
+        raise AnswerShapeError("thread", why(error)) from error
 
 
 def turn_from(raw: Mapping[str, Any], thread_id: str, *, legacy: bool = False) -> Turn:
@@ -104,7 +105,7 @@ def turn_from(raw: Mapping[str, Any], thread_id: str, *, legacy: bool = False) -
             update={"items": _items(raw, legacy=legacy) if shown else None}
         )
     except MISFITS as error:
-        raise AnswerShapeError("turn", str(error)) from error
+        raise AnswerShapeError("turn", why(error)) from error
 
 
 def settings_from(answer: Mapping[str, Any]) -> EffectiveSettings:
@@ -122,7 +123,7 @@ def settings_from(answer: Mapping[str, Any]) -> EffectiveSettings:
             effort=_word(loaded.get("reasoningEffort")),
         )
     except MISFITS as error:
-        raise AnswerShapeError("settings", str(error)) from error
+        raise AnswerShapeError("settings", why(error)) from error
 
 
 def thread_settings_from(answer: Mapping[str, Any]) -> ThreadSettings:
@@ -142,7 +143,7 @@ def thread_settings_from(answer: Mapping[str, Any]) -> ThreadSettings:
             approval_policy=policy_from(answer["approvalPolicy"]),
         )
     except MISFITS as error:
-        raise AnswerShapeError("settings", str(error)) from error
+        raise AnswerShapeError("settings", why(error)) from error
 
 
 def ended_turn(raw: Mapping[str, Any], thread_id: str) -> Turn:

@@ -17,7 +17,7 @@ from adapter.notices import Notices, event_of, notice
 from adapter.notifications import NOTIFICATIONS, Ignored, Rule
 from adapter.passing import Passed
 from adapter.runtime import RuntimeEvent
-from adapter.shapes import MISFITS, maybe_id
+from adapter.shapes import MISFITS, maybe_id, why
 from transport.protocol.events import Notice, NoticeLevel
 from transport.protocol.items import Item
 from transport.protocol.threads import Thread, ThreadStatus
@@ -66,7 +66,7 @@ class Normalizer:
         try:
             live_threads.adopt(self._live, thread, turns)
         except MISFITS as error:
-            raise AnswerShapeError("thread", str(error)) from error
+            raise AnswerShapeError("thread", why(error)) from error
 
     def settle(self, answer: Mapping[str, Any]) -> None:
         """Note the settings in an answer to start or resume, after `adopt`.

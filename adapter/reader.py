@@ -24,7 +24,7 @@ from adapter.limits import (
 )
 from adapter.refusals import NO_GOAL, not_offered, passes
 from adapter.runtime import PendingWork, RuntimeInfo, ThreadPage, ThreadQuery, TurnPage
-from adapter.shapes import MISFITS, mapping, maybe_text, sequence, text
+from adapter.shapes import MISFITS, mapping, maybe_text, sequence, text, why
 from transport.protocol.threads import Thread
 
 
@@ -50,7 +50,7 @@ class CodexReader:
             rows = [mapping(row) for row in sequence(answer["data"])]
             next_cursor = maybe_text(answer.get("nextCursor"))
         except MISFITS as exc:
-            raise AnswerShapeError("thread/list", str(exc)) from exc
+            raise AnswerShapeError("thread/list", why(exc)) from exc
         for row in rows:
             self._note_mode(row)
         threads = tuple(thread_from(row, archived=query.archived) for row in rows)
@@ -73,7 +73,7 @@ class CodexReader:
             rows = [mapping(row) for row in sequence(answer["data"])]
             next_cursor = maybe_text(answer.get("nextCursor"))
         except MISFITS as exc:
-            raise AnswerShapeError("thread/turns/list", str(exc)) from exc
+            raise AnswerShapeError("thread/turns/list", why(exc)) from exc
         turns = tuple(turn_from(row, thread_id, legacy=legacy) for row in rows)
         return TurnPage(turns=turns, next_cursor=next_cursor)
 
@@ -89,7 +89,7 @@ class CodexReader:
         try:
             return [text(one) for one in sequence(answer["data"])]
         except MISFITS as exc:
-            raise AnswerShapeError("thread/loaded/list", str(exc)) from exc
+            raise AnswerShapeError("thread/loaded/list", why(exc)) from exc
 
     async def pause_goal(self, thread_id: str) -> None:
         """Pause the active goal, also under a writer of ours: that one obeys."""
@@ -109,7 +109,7 @@ class CodexReader:
             rows = [mapping(row) for row in sequence(answer["data"])]
             shown = [_queued_text(row) for row in rows[:QUEUE_SHOWN]]
         except MISFITS as exc:
-            raise AnswerShapeError("thread/queue/list", str(exc)) from exc
+            raise AnswerShapeError("thread/queue/list", why(exc)) from exc
         return tuple(shown)
 
     async def _goal(self, thread_id: str) -> str | None:
@@ -132,7 +132,7 @@ class CodexReader:
         try:
             raw = mapping(answer["thread"])
         except MISFITS as exc:
-            raise AnswerShapeError("thread/read", str(exc)) from exc
+            raise AnswerShapeError("thread/read", why(exc)) from exc
         self._note_mode({**raw, "id": thread_id})
         return raw
 

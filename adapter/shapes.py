@@ -9,6 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
+from pydantic import ValidationError
+
 from transport.protocol.base import ID_PATTERN
 
 MISFITS: Final = (KeyError, TypeError, AttributeError, ValueError)
@@ -19,6 +21,24 @@ _ID: Final = re.compile(ID_PATTERN)
 
 class MisfitError(ValueError):
     """A value has not the type that Codex documents."""
+
+
+def why(error: Exception) -> str:
+    """Return what is wrong with a shape, without the values: those are a thread's."""
+    match error:
+        case ValidationError():
+            found = error.errors(include_url=False, include_input=False)
+            places = [".".join(map(str, one["loc"])) for one in found]
+            return "; ".join(
+                f"{place}: {one['type']}"
+                for place, one in zip(places, found, strict=True)
+            )
+        case MisfitError():
+            return str(error)
+        case KeyError():
+            return f"no {error.args[0]!r}" if error.args else "a key is missing"
+        case _:
+            return type(error).__name__
 
 
 def text(value: object) -> str:

@@ -34,7 +34,7 @@ from adapter.limits import (
 from adapter.proof import TurnProof
 from adapter.refusals import not_offered
 from adapter.runtime import EffectiveSettings, Guard, Loaded, NewThread, RuntimeInfo
-from adapter.shapes import MISFITS, mapping, sequence, text
+from adapter.shapes import MISFITS, mapping, sequence, text, why
 from transport.errors import NotFound
 from transport.protocol.approvals import Approval, ApprovalState
 from transport.protocol.gateway import LeaseState
@@ -260,7 +260,7 @@ class CodexWriter:
         try:
             return [mapping(turn) for turn in sequence(answer["data"])]
         except MISFITS as exc:
-            raise AnswerShapeError("thread/turns/list", str(exc)) from exc
+            raise AnswerShapeError("thread/turns/list", why(exc)) from exc
 
     def _adopt(
         self,
@@ -298,11 +298,11 @@ def _inner(answer: Mapping[str, Any], method: str, key: str) -> Mapping[str, Any
     try:
         return mapping(answer[key])
     except MISFITS as exc:
-        raise AnswerShapeError(method, str(exc)) from exc
+        raise AnswerShapeError(method, why(exc)) from exc
 
 
 def _id(raw: Mapping[str, Any], method: str) -> str:
     try:
         return text(raw["id"])
     except MISFITS as exc:
-        raise AnswerShapeError(method, str(exc)) from exc
+        raise AnswerShapeError(method, why(exc)) from exc

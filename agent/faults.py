@@ -17,7 +17,7 @@ _FRAMES: Final = 4
 
 def refusal_for(exc: Exception, method: str) -> Refusal:
     """Return what the client is told, and log where it happened."""
-    _LOG.error("%s failed: %s at %s", method, type(exc).__name__, _places(exc))
+    _LOG.error("%s failed: %s", method, fault_of(exc))
     match exc:
         case CodexOverloadedError():
             return Overloaded("Codex is busy; try again.", retry_after_ms=1_000)
@@ -32,6 +32,8 @@ def refusal_for(exc: Exception, method: str) -> Refusal:
             return Internal("The Agent has a fault; its log says where.")
 
 
-def _places(exc: Exception) -> str:
+def fault_of(exc: Exception) -> str:
+    """Return an exception for the log: its type and where it happened, never its text."""
     frames = traceback.extract_tb(exc.__traceback__)[-_FRAMES:]
-    return " < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(frames))
+    places = " < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(frames))
+    return f"{type(exc).__name__} at {places}"

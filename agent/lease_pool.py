@@ -15,6 +15,7 @@ import trio
 from adapter.errors import ChildExitedError, HandshakeFailedError
 from adapter.runtime import Emit, Guard, Loaded, Runtime, ThreadWriter
 from agent.changes import Changes
+from agent.faults import fault_of
 from agent.gatekeeper import GateKeeper
 from agent.lease import Lease, ring_when_busy
 from agent.lease_events import LeaseEvents, Listener
@@ -206,7 +207,8 @@ class LeasePool:
                     break
                 except (ChildExitedError, HandshakeFailedError) as exc:
                     if lease.writer is not None:
-                        self._died(lease, exc)
+                        log.warning("thread %s: %s", lease.thread_id, exc)
+                        self._died(lease)
                         break
                     if attempt == START_TRIES:
                         raise
@@ -215,8 +217,10 @@ class LeasePool:
             if lease.writer is None:
                 raise  # to who asked for the start
             # A fault of one writer must not end the Agent and everybody's sessions.
-            log.exception("writer of a thread failed", exc_info=exc)
-            self._died(lease, exc)
+            log.error(  # noqa: TRY400 - a traceback's texts may quote the thread
+                "writer of thread %s failed: %s", lease.thread_id, fault_of(exc)
+            )
+            self._died(lease)
         finally:
             self._finish(lease)
 
@@ -265,8 +269,7 @@ class LeasePool:
             self._events.announce(lease)
         lease.changes.ring()
 
-    def _died(self, lease: Lease, exc: Exception) -> None:
-        log.warning("writer of thread %s: %s", lease.thread_id, exc)
+    def _died(self, lease: Lease) -> None:
         if lease.thread_id is not None:
             self._unclean[lease.thread_id] = None
             for old in list(self._unclean)[: -ELSEWHERE_KEPT or None]:

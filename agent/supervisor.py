@@ -10,7 +10,7 @@ from typing import Final
 
 import trio
 
-from adapter.errors import AdapterError
+from adapter.errors import AdapterError, ChildExitedError
 from adapter.runtime import Emit, Emitted, Reader, Runtime, RuntimeInfo
 from agent.restart import RestartPolicy
 from transport.errors import CodexUnavailable
@@ -90,9 +90,11 @@ class Supervisor:
         first = True
         while True:
             await self._hold()
+            served = False
             try:
                 async with self._runtime.open_reader(self._emit) as reader:
                     self._ready(reader)
+                    served = True
                     if first:
                         task_status.started()
                         first = False
@@ -100,7 +102,7 @@ class Supervisor:
             except (AdapterError, OSError) as exc:
                 jitter = random.random()  # noqa: S311 - no secret
                 pause = policy.failed(now_s=trio.current_time(), jitter=jitter)
-                self._down(str(exc), pause, failing=policy.is_failing)
+                self._down(_why(exc, served=served), pause, failing=policy.is_failing)
             finally:
                 self._reader = None
             if first:
@@ -143,6 +145,13 @@ class Supervisor:
         self._emit(Emitted(at=at, thread_id=None, data=data))
         if self.on_change is not None:
             self.on_change()
+
+
+def _why(exc: Exception, *, served: bool) -> str:
+    """Return what all devices may know: codex's own words only of a start that failed."""
+    if not served and isinstance(exc, ChildExitedError) and exc.last_words:
+        return f"{exc}: {exc.last_words}"
+    return str(exc)
 
 
 def runtime_down(state: RuntimeState, *, at_ms: int) -> CodexUnavailable:

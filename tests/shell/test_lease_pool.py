@@ -3,11 +3,12 @@
 from functools import partial
 from pathlib import Path
 
+import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.support.door import LOCAL, House, open_house, send
-from tests.support.fake_runtime import FakeWriter
+from tests.support.fake_runtime import LAST_WORDS, FakeWriter
 from transport.protocol.events import ThreadChanged
 from transport.protocol.gateway import LeaseState
 from transport.protocol.threads import ThreadMode, ThreadStatus
@@ -195,3 +196,34 @@ async def test_shutting_down_while_a_writer_starts_leaves_no_process(
             await house.door.admission.start_turn(LOCAL, send())
         runtime = house.runtime
     assert runtime.live == []
+
+
+async def test_a_writers_death_is_logged_and_told_without_what_codex_logged(
+    tmp_path: Path, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_house(tmp_path) as house:
+        writer = await one_turn(house)
+        writer.die()
+        await wait_all_tasks_blocked()
+        house.runtime.readers[0].die()
+        await wait_all_tasks_blocked()
+        assert "codex writer ended with -9" in caplog.text
+        assert LAST_WORDS not in caplog.text
+        assert LAST_WORDS not in str(house.events)
+        assert "codex reader ended with -9" in str(house.events)
+
+
+async def test_a_fault_in_a_writer_is_logged_by_its_place_alone(
+    tmp_path: Path, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_house(tmp_path) as house:
+
+        def fail() -> None:
+            raise ValueError(LAST_WORDS)
+
+        house.runtime.at("writer.close", fail)
+        writer = await one_turn(house)
+        writer.finish_turn()
+        await trio.sleep(60)
+        assert "ValueError at" in caplog.text
+        assert LAST_WORDS not in caplog.text

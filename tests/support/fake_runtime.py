@@ -70,6 +70,7 @@ from transport.protocol.turns import Turn, TurnStatus
 
 Action = Callable[[], Awaitable[object] | object]
 AT = 1_796_058_499_000
+LAST_WORDS = "what a process logs: a prompt, a command"
 CHOICES = [
     Choice(id="accept", label="Allow", effect=ChoiceEffect.ALLOW),
     Choice(
@@ -235,7 +236,7 @@ async def _until_dead(
 ) -> None:
     task_status.started()
     await died.wait()
-    raise ChildExitedError(name, -9)
+    raise ChildExitedError(name, -9, LAST_WORDS)
 
 
 class FakeReader:

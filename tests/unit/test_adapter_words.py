@@ -1,0 +1,56 @@
+"""What the adapter's errors say: to logs and to every device, so nothing of a thread."""
+
+from typing import Any
+
+import pytest
+
+from adapter.errors import AnswerShapeError, ChildExitedError
+from adapter.history import thread_from
+from adapter.shapes import MISFITS, mapping, text, why
+from transport.protocol.gateway import GateState
+
+CANARY = "canary-51d0"
+KNOWN: dict[str, str] = {"folder": CANARY}
+
+
+def test_the_log_of_a_child_is_kept_and_not_said() -> None:
+    error = ChildExitedError("codex writer", 101, f"INFO start\nrunning {CANARY}\n")
+    assert str(error) == "codex writer ended with 101"
+    assert error.last_words == f"running {CANARY}"
+    assert ChildExitedError("codex writer", 0).last_words == ""
+
+
+@pytest.mark.parametrize(
+    ("read", "said"),
+    [
+        (lambda: text([CANARY]), "a text was expected, not list"),
+        (lambda: mapping(CANARY), "an object was expected, not str"),
+        (lambda: int(CANARY), "ValueError"),
+        (lambda: KNOWN["cwd"], "no 'cwd'"),
+        (
+            lambda: GateState.model_validate({"state": "open", "since": CANARY}),
+            "since: int_parsing",
+        ),
+    ],
+)
+def test_a_misfit_is_described_without_its_value(read: Any, said: str) -> None:
+    with pytest.raises(MISFITS) as caught:
+        read()
+    assert why(caught.value) == said
+
+
+@pytest.mark.parametrize("broken", ["id", "cwd", "createdAt"])
+def test_a_thread_of_another_shape_is_refused_without_a_word_of_it(broken: str) -> None:
+    raw = {
+        "id": CANARY,
+        "cwd": CANARY,
+        "preview": CANARY,
+        "createdAt": 1,
+        "updatedAt": 1,
+        "source": "cli",
+        "status": {"type": "idle"},
+        broken: [CANARY],
+    }
+    with pytest.raises(AnswerShapeError) as caught:
+        thread_from(raw, archived=False)
+    assert CANARY not in str(caught.value)
