@@ -1,36 +1,30 @@
-"""Pairing at the Agent: the offer at the workstation, the device at the door. Trio shell.
+"""The pairing offer: made at the workstation, taken by a device, decided. Trio shell.
 
 PROTOCOL.md section 1, SECURITY.md. A device is stored, durably, before it is told; on
 every other way nothing of it is left. The person's answer is no unless they say yes.
+The connection of the device: `pairing_door`.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import trio
 
 from agent.device_records import Device, plain_name
 from agent.devices import Devices
-from agent.edge_limits import DECISION_S
 from agent.errors import AuditUnavailableError, StorageError
 from agent.offers import Offer, Phase, Suitor, Terms
-from agent.requests import Ping, Request, read_frame, read_params
 from agent.router import Call
-from transport.background import open_background
 from transport.channel import Channel
-from transport.codec import pack
 from transport.errors import (
-    CloseCode,
     Conflict,
-    Forbidden,
     Internal,
     InvalidParams,
     Refusal,
-    TransportError,
 )
 from transport.identities import Secret, fingerprint
 from transport.limits import SESSION_LIMITS
@@ -44,9 +38,7 @@ from transport.protocol.admin import (
     PairOpenParams,
     PairOpenResult,
 )
-from transport.protocol.gateway import AgentInfo, Ceiling, DeviceInfo
-from transport.protocol.methods import PAIRING_CONFIRM
-from transport.protocol.session import PairingConfirmResult
+from transport.protocol.gateway import AgentInfo, Ceiling
 
 _LOG: Final = logging.getLogger(__name__)
 _PING_S: Final = SESSION_LIMITS.ping_ms / 1000
@@ -76,7 +68,7 @@ class Pairings:
     """At most one offer at a time."""
 
     def __init__(self, house: Household, devices: Devices) -> None:
-        self._house = house
+        self.house = house
         self._devices = devices
         self._offer: Offer | None = None
         self._changed = trio.Event()
@@ -92,18 +84,18 @@ class Pairings:
                 data={"what": "pairing"},
             )
         terms = self._terms(params)
-        secret = Secret(self._house.random_bytes(32))
-        self._house.record("pair.offered", scopes=sorted(terms.scopes))
-        offer = Offer(secret, terms, now=self._house.boot_now())
+        secret = Secret(self.house.random_bytes(32))
+        self.house.record("pair.offered", scopes=sorted(terms.scopes))
+        offer = Offer(secret, terms, now=self.house.boot_now())
         self._offer = offer
         self._tell()
         call.desk.on_end(partial(self._end, offer, "Its window was closed."))
         text = PairingText(
-            agent_key=self._house.agent_key, secret=secret, urls=self._house.urls()
+            agent_key=self.house.agent_key, secret=secret, urls=self.house.urls()
         )
-        left_ms = round((offer.expires_at - self._house.boot_now()) * 1000)
+        left_ms = round((offer.expires_at - self.house.boot_now()) * 1000)
         return PairOpenResult(
-            text=text.encode(), expires_at=self._house.now_ms() + left_ms
+            text=text.encode(), expires_at=self.house.now_ms() + left_ms
         )
 
     async def wait(self, call: Call, params: PairAwaitParams) -> PairAwaitResult:
@@ -115,7 +107,7 @@ class Pairings:
         self._look()
         while offer.phase is Phase.OPEN:
             changed = self._changed
-            with trio.move_on_after(offer.expires_at - self._house.boot_now()):
+            with trio.move_on_after(offer.expires_at - self.house.boot_now()):
                 await changed.wait()
             self._look()
         return _outcome(offer)
@@ -136,11 +128,9 @@ class Pairings:
                 data={"field": "check", "reason": "another device"},
             )
         if not params.accept:
-            self._refuse(offer, "The answer was no.")
+            self.refuse(offer, "The answer was no.")
             return PairDecideResult()
-        return PairDecideResult(
-            device=self._store(offer, by_check=True).row(sessions=0)
-        )
+        return PairDecideResult(device=self.store(offer, by_check=True).row(sessions=0))
 
     # At the door
 
@@ -152,7 +142,7 @@ class Pairings:
         offer = self._offer
         if offer is None:
             return None
-        psk = offer.begin_handshake(self._house.boot_now())
+        psk = offer.begin_handshake(self.house.boot_now())
         self._tell()
         return None if psk is None else (psk, offer)
 
@@ -161,72 +151,18 @@ class Pairings:
         offer.fail_handshake()
         self._tell()
 
-    async def serve(self, channel: Channel, offer: Offer, *, source: str) -> None:
-        """Serve a pairing connection to its end, and close it."""
-        try:
-            request = _confirm_request(await channel.receive())
-        except (TransportError, Refusal):
-            self.fail_handshake(offer)
-            await channel.aclose(CloseCode.PROTOCOL_ERROR)
-            return
-        await self._answer(channel, request, offer, source)
-
-    async def _answer(
-        self, channel: Channel, request: Request, offer: Offer, source: str
-    ) -> None:
+    def take(self, channel: Channel, offer: Offer, *, source: str) -> bool:
+        """Give the offer to who is on this channel; False: it is not to be had any more."""
         suitor = self._suitor(channel, offer, source)
-        if suitor is None or not offer.take(suitor, self._house.boot_now()):
-            refusal = Forbidden("This pairing offer is not open any more.")
-            await _send_last(channel, {"id": request.id, "error": refusal.wire()})
-            return
+        if suitor is None or not offer.take(suitor, self.house.boot_now()):
+            return False
         self._tell()
-        _LOG.info("pairing: a device from %s waits for an answer", source)
-        try:
-            answer = await self._decision(channel, offer)
-        except Refusal as refusal:
-            await _send_last(channel, {"id": request.id, "error": refusal.wire()})
-        else:
-            result = PairingConfirmResult(device=answer, agent=self._house.agent)
-            await _send_last(channel, {"id": request.id, "result": result.wire()})
+        return True
 
-    async def _decision(self, channel: Channel, offer: Offer) -> DeviceInfo:
-        if offer.terms.unattended:
-            self._store(offer, by_check=False)
-        keep_alive = partial(self._keep_alive, channel, offer)
-        async with open_background(keep_alive):
-            with trio.move_on_after(DECISION_S):
-                while not offer.over:
-                    await self._changed.wait()
-        if not offer.over:
-            self._refuse(offer, "No answer within a minute.")
-        device = offer.device
-        if device is None:
-            raise Forbidden(f"The workstation did not pair this device. {offer.why}")
-        return DeviceInfo(
-            id=device.id,
-            name=device.name,
-            scopes=sorted(device.scopes),
-            ceiling=device.ceiling,
-        )
-
-    async def _keep_alive(
-        self, channel: Channel, offer: Offer, *, task_status: trio.TaskStatus[None]
-    ) -> None:
-        task_status.started()
-        number = 0
-        try:
-            while True:
-                frame: Mapping[str, Any] | None = None
-                with trio.move_on_after(_PING_S):
-                    frame = await channel.receive()
-                if frame is None:
-                    number += 1
-                    await channel.send([pack({"ping": number})])
-                elif isinstance(ping := read_frame(frame), Ping):
-                    now = self._house.now_ms()
-                    await channel.send([pack({"pong": ping.number, "now": now})])
-        except TransportError:
-            self._refuse(offer, "The device went away.")
+    async def wait_over(self, offer: Offer) -> None:
+        """Return when nothing more can come of the offer."""
+        while not offer.over:
+            await self._changed.wait()
 
     def _suitor(self, channel: Channel, offer: Offer, source: str) -> Suitor | None:
         secret = offer.secret()
@@ -242,13 +178,13 @@ class Pairings:
             known_revoked=known is not None and known.revoked,
         )
 
-    def _store(self, offer: Offer, *, by_check: bool) -> Device:
+    def store(self, offer: Offer, *, by_check: bool) -> Device:
         """Make the device exist: audit, then file, then memory; or end the offer."""
         assert offer.suitor is not None
         device = self._device(offer.suitor, offer.terms, by_check=by_check)
         before = self._devices.by_public(device.public)
         try:
-            self._house.record(
+            self.house.record(
                 "pair.accepted",
                 device=device.id,
                 fingerprint=fingerprint(device.public),
@@ -268,19 +204,19 @@ class Pairings:
         offer.accept(device)
         self._tell()
         if before is not None:
-            self._house.replaced(before.id)
+            self.house.replaced(before.id)
         return device
 
     def _device(self, suitor: Suitor, terms: Terms, *, by_check: bool) -> Device:
         return Device(
-            id=self._house.random_bytes(8).hex(),
+            id=self.house.random_bytes(8).hex(),
             public=suitor.public,
             psk=suitor.psk,
             name=suitor.name,
             scopes=terms.scopes,
             ceiling=terms.ceiling,
             follows_threads=terms.follows_threads,
-            created_at=self._house.now_ms(),
+            created_at=self.house.now_ms(),
             paired_by_check=by_check,
         )
 
@@ -291,7 +227,7 @@ class Pairings:
                 "and nothing else; grant more afterwards.",
                 data={"field": "scopes", "reason": "unattended pairing is for read"},
             )
-        ceiling = self._house.default_ceiling
+        ceiling = self.house.default_ceiling
         if params.only is not None:
             roots = [_existing(folder) for folder in params.only]
             ceiling = ceiling.model_copy(update={"roots": roots})
@@ -302,10 +238,11 @@ class Pairings:
             unattended=params.unattended,
         )
 
-    def _refuse(self, offer: Offer, why: str) -> None:
+    def refuse(self, offer: Offer, why: str) -> None:
+        """Say no: the offer is over, and nothing of the device is left."""
         if offer.phase is Phase.TAKEN:
             try:
-                self._house.record("pair.refused")
+                self.house.record("pair.refused")
             except AuditUnavailableError:
                 _LOG.warning("a refused pairing could not be recorded")
         self._end(offer, why)
@@ -316,20 +253,11 @@ class Pairings:
 
     def _look(self) -> None:
         if self._offer is not None:
-            self._offer.look(self._house.boot_now())
+            self._offer.look(self.house.boot_now())
 
     def _tell(self) -> None:
         self._changed.set()
         self._changed = trio.Event()
-
-
-def _confirm_request(frame: Mapping[str, Any]) -> Request:
-    """Return the one request that a pairing connection may make. Raises: Refusal."""
-    request = read_frame(frame)
-    if not isinstance(request, Request) or request.method != PAIRING_CONFIRM.name:
-        raise InvalidParams("Only pairing/confirm is allowed here.")
-    read_params(PAIRING_CONFIRM.params, request.params)
-    return request
 
 
 def _outcome(offer: Offer) -> PairAwaitResult:
@@ -366,12 +294,3 @@ def _existing(folder: str) -> str:
             data={"field": "only", "reason": "no such folder"},
         )
     return folder
-
-
-async def _send_last(channel: Channel, frame: Mapping[str, Any]) -> None:
-    """Send one answer and hang up."""
-    try:
-        await channel.send([pack(frame)])
-    except TransportError:
-        _LOG.info("pairing: the device was gone before it was told")
-    await channel.aclose(CloseCode.DONE)

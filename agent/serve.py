@@ -20,6 +20,7 @@ from agent.edge_limits import ACCEPT_PAUSE_S
 from agent.incidents import Incidents
 from agent.offers import Offer
 from agent.pair import Pairings
+from agent.pairing_door import serve_pairing
 from agent.rights import Rights
 from agent.sessions import Edge, Session
 from transport.carriers.tcp import peer_host
@@ -100,7 +101,7 @@ class Doors:
                 raise
         if channel.mode is Mode.PAIRING:
             assert knock.offer is not None
-            await self.pairings.serve(channel, knock.offer, source=shown)
+            await serve_pairing(self.pairings, channel, knock.offer, source=shown)
         else:
             await self._welcome(channel, network=network)
 

@@ -564,7 +564,7 @@ async def test_64_a_thief_of_the_text_shows_another_number_and_a_no_stores_nothi
 async def test_65_no_answer_is_a_no(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent.pair.DECISION_S", 0.2)
+    monkeypatch.setattr("agent.pairing_door.DECISION_S", 0.2)
     with trio.fail_after(30):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             text = await open_offer(owner)
