@@ -7,10 +7,10 @@ What is said is decided by the last user message of a request:
 - anything else is echoed.
 
 Actions are maps with one deciding key: `msg` text · `partial` text that never ends ·
-`reasoning` list of summary parts · `call` tool name with `args` · `patch` apply_patch
-input · `flood` n deltas of `size` · `sleep` seconds · `hold` name (waits until it is
-released) · `http` status with `body` (first in its list) · `disconnect` · `failed`
-{code, message}. `delay` (seconds) paces the words of `msg`.
+`reasoning` list of summary parts · `call` tool name with `args`, `namespace` · `patch`
+apply_patch input · `flood` n deltas of `size` · `sleep` seconds · `hold` name (waits
+until it is released) · `http` status with `body` (first in its list) · `disconnect` ·
+`failed` {code, message}. `delay` (seconds) paces the words of `msg`.
 """
 
 import json
@@ -171,6 +171,10 @@ def _tool_call(action: Action, key: str) -> bytes:
             "name": action["call"],
             "arguments": json.dumps(action.get("args", {})),
         }
+        if (
+            "namespace" in action
+        ):  # of an MCP server (mcp__NAME), or of codex's own tools
+            item["namespace"] = action["namespace"]
     return _event("response.output_item.done", item=item)
 
 

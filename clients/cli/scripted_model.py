@@ -190,13 +190,16 @@ async def open_model(rules: Sequence[Rule] = ()) -> AsyncGenerator[ScriptedModel
         yield served
 
 
-def codex_config(base_url: str, *, extra: str = "") -> str:
+def codex_config(
+    base_url: str, *, extra: str = "", features: Sequence[str] = ()
+) -> str:
     """Return the text of a `config.toml` that makes codex ask this model.
 
-    `extra` goes to the top of it (top-level keys). Retries are off, so that a scripted
-    failure is seen as scripted; plugins too, whose list codex would fetch from GitHub at
-    each start.
+    `extra` goes to the top of it (top-level keys, then tables); `features` are switched
+    on. Retries are off, so that a scripted failure is seen as scripted; plugins too,
+    whose list codex would fetch from GitHub at each start.
     """
+    switched = "".join(f"{name} = true\n" for name in features)
     return f"""\
 model = "gpt-5.5"
 model_provider = "scripted"
@@ -212,4 +215,4 @@ stream_max_retries = 0
 
 [features]
 plugins = false
-"""
+{switched}"""

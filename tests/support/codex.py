@@ -3,7 +3,7 @@
 import os
 import secrets
 import shutil
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,13 +70,18 @@ class CodexHome:
 
 
 @asynccontextmanager
-async def open_codex_home(*rules: Rule, extra: str = "") -> AsyncGenerator[CodexHome]:
-    """A scripted model and a CODEX_HOME that asks it, for the length of the block."""
+async def open_codex_home(
+    *rules: Rule, extra: str = "", features: Sequence[str] = ()
+) -> AsyncGenerator[CodexHome]:
+    """A scripted model and a CODEX_HOME that asks it, for the length of the block.
+
+    `extra`, `features`: see `codex_config`.
+    """
     with work_folder("codex") as folder:
         async with open_model(rules) as model:
             home, workspace = folder / "home", folder / "workspace"
             home.mkdir()
             workspace.mkdir()
-            config = codex_config(model.base_url, extra=extra)
+            config = codex_config(model.base_url, extra=extra, features=features)
             (home / "config.toml").write_text(config)
             yield CodexHome(home=home, workspace=workspace, model=model)
