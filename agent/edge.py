@@ -23,6 +23,8 @@ from agent.handlers import House, build_handlers
 from agent.incidents import Incidents
 from agent.owner import Owner
 from agent.pair import Household, Pairings
+from agent.panic import PanicSwitch
+from agent.rights import Rights
 from agent.router import Call, Router
 from agent.rules import device_rights, owner_rights
 from agent.serve import Doors
@@ -58,7 +60,11 @@ def build_doors(
     agent = AgentInfo(
         id=agent_id(state.identity.public), name=config.name, version=own_version()
     )
-    rights_of = partial(device_rights, state.devices, door.sight, start)
+    rights_now = partial(device_rights, state.devices, door.sight, start)
+
+    def rights_of(device_id: str) -> Rights:
+        return panic.bound(rights_now(device_id))
+
     owner = Owner(
         devices=state.devices,
         table=table,
@@ -68,11 +74,22 @@ def build_doors(
         stop_turns_of=door.admission.stop_turns_of,
     )
     pairings = Pairings(_household(config, state, agent, owner, reach), state.devices)
+    panic = PanicSwitch(
+        state.lock,
+        keeper=door.keeper,
+        table=table,
+        acts=acts,
+        audit=state.audit,
+        devices=lambda: [one.id for one in state.devices.all()],
+        withdraw_offer=pairings.withdraw,
+        stop_turns_of=door.admission.stop_turns_of,
+    )
     house = House(
         door=door,
         pairings=pairings,
         owner=owner,
         audit=state.audit,
+        panic=panic,
         status=partial(_status, agent, door, feed, table, trio.current_time()),
     )
     door.pool.listen(partial(_learn_folder, door.sight))
@@ -100,6 +117,7 @@ def build_doors(
         incidents=incidents,
         rights_of=rights_of,
         local_rights=owner_rights(start),
+        locked=lambda: panic.is_locked,
     )
 
 

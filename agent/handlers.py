@@ -12,9 +12,10 @@ from agent.door import Door as CodexDoor
 from agent.offload import in_thread
 from agent.owner import Owner
 from agent.pair import Pairings
+from agent.panic import PanicSwitch
 from agent.rights import Door
 from agent.router import Call, Handler
-from transport.protocol import approvals, gateway, methods, session
+from transport.protocol import admin, approvals, gateway, methods, session
 from transport.protocol import threads as thread_models
 from transport.protocol import turns as turn_models
 
@@ -27,6 +28,7 @@ class House:
     pairings: Pairings
     owner: Owner
     audit: Audit
+    panic: PanicSwitch
     status: Callable[[Call], gateway.GatewayStatus]
 
 
@@ -95,6 +97,12 @@ def build_handlers(house: House) -> dict[str, Handler]:
     ) -> turn_models.TurnResult:
         return await door.admission.interrupt(call.rights.caller, params)
 
+    async def pair_open(
+        call: Call, params: admin.PairOpenParams
+    ) -> admin.PairOpenResult:
+        house.panic.check()
+        return await pairings.open(call, params)
+
     return {
         methods.SESSION_OPEN.name: session_open,
         methods.EVENTS_SUBSCRIBE.name: subscribe,
@@ -110,9 +118,11 @@ def build_handlers(house: House) -> dict[str, Handler]:
         methods.DEVICE_LIST.name: owner.list_all,
         methods.DEVICE_GRANT.name: owner.grant,
         methods.DEVICE_REVOKE.name: owner.revoke,
-        methods.PAIR_OPEN.name: pairings.open,
+        methods.PAIR_OPEN.name: pair_open,
         methods.PAIR_AWAIT.name: pairings.wait,
         methods.PAIR_DECIDE.name: pairings.decide,
+        methods.GATEWAY_LOCK.name: house.panic.lock,
+        methods.GATEWAY_UNLOCK.name: house.panic.unlock,
     }
 
 

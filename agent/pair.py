@@ -132,6 +132,11 @@ class Pairings:
             return PairDecideResult()
         return PairDecideResult(device=self.store(offer, by_check=True).row(sessions=0))
 
+    def withdraw(self, why: str) -> None:
+        """End the offer that is open, and whoever took it. No checkpoint."""
+        if self._offer is not None and not self._offer.over:
+            self.refuse(self._offer, why)
+
     # At the door
 
     def begin_handshake(self) -> tuple[bytes, Offer] | None:

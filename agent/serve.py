@@ -46,7 +46,8 @@ S = TypeVar("S", bound=trio.abc.AsyncResource)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doors:
-    """What every connection needs. `rights_of`: a device's rights as of now."""
+    """What every connection needs. `rights_of`: a device's rights as of now. `locked`:
+    the owner wants no device here: it meets what a stranger meets."""
 
     edge: Edge
     identity: PrivateKey
@@ -56,6 +57,7 @@ class Doors:
     incidents: Incidents
     rights_of: Callable[[str], Rights]
     local_rights: Rights
+    locked: Callable[[], bool]
 
     async def serve_tcp(self, stream: trio.SocketStream) -> None:
         """Serve a device from the network: records are padded, deltas gathered."""
@@ -107,7 +109,8 @@ class Doors:
 
     async def _welcome(self, channel: Channel, *, network: bool) -> None:
         device = self.devices.by_public(channel.remote_static)
-        if device is not None and not device.revoked:  # since the handshake
+        gone = device is None or device.revoked or self.locked()  # since the handshake
+        if device is not None and not gone:
             frame = await channel.receive()  # it is there: it proved the device
             rights = self.rights_of(device.id)
             await self._serve_session(channel, rights, frame, network=network)
@@ -143,6 +146,8 @@ class _Knock:
         self.offer: Offer | None = None
 
     def psk_for(self, mode: Mode, public: bytes) -> bytes | None:
+        if self._doors.locked():
+            return None
         if mode is Mode.SESSION:
             return self._doors.devices.psk_of(public)
         begun = self._doors.pairings.begin_handshake()

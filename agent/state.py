@@ -14,6 +14,7 @@ from agent.audit import Audit
 from agent.clocks import wall_ms
 from agent.config import Config
 from agent.devices import Devices
+from agent.panic import LockFile
 from agent.rules import within
 from agent.store import Store
 from transport.identities import PrivateKey
@@ -28,6 +29,7 @@ class State:
     devices: Devices
     store: Store
     audit: Audit
+    lock: LockFile
 
 
 @contextmanager
@@ -46,4 +48,10 @@ def open_state(config: Config) -> Generator[State]:
         stack.enter_context(closing(audit))
         store = stack.enter_context(closing(Store.open(folder / "ledger.sqlite")))
         stack.callback(devices.keep_seen)
-        yield State(identity=identity, devices=devices, store=store, audit=audit)
+        yield State(
+            identity=identity,
+            devices=devices,
+            store=store,
+            audit=audit,
+            lock=LockFile(folder),
+        )

@@ -8,6 +8,7 @@ from transport.protocol.base import NoParams, Params, WireId, WireModel
 from transport.protocol.gateway import (
     ApprovalPolicyName,
     Ceiling,
+    GateState,
     SandboxName,
     ScopeName,
 )
@@ -119,3 +120,22 @@ class PairDecideResult(WireModel):
     """The new device, or nothing on a no."""
 
     device: DeviceRow | None = None
+
+
+class GatewayLockParams(Params):
+    """`gateway/lock`: devices are hung up on, and meet silence until `gateway/unlock`.
+
+    `stop` also interrupts the turns that devices started.
+    """
+
+    stop: bool = False
+
+
+class GatewayUnlockParams(NoParams):
+    """`gateway/unlock` takes nothing."""
+
+
+class GatewayLockResult(WireModel):
+    """The gate after the change."""
+
+    gate: GateState

@@ -111,6 +111,18 @@ PAIR_AWAIT: Final = Method(
 PAIR_DECIDE: Final = Method(
     "pair/decide", admin.PairDecideParams, admin.PairDecideResult, Access.ADMIN
 )
+GATEWAY_LOCK: Final = Method(
+    "gateway/lock",
+    admin.GatewayLockParams,
+    admin.GatewayLockResult,
+    Access.ADMIN,
+)
+GATEWAY_UNLOCK: Final = Method(
+    "gateway/unlock",
+    admin.GatewayUnlockParams,
+    admin.GatewayLockResult,
+    Access.ADMIN,
+)
 
 METHODS: Final[dict[str, Method[Any, Any]]] = {
     method.name: method
@@ -133,5 +145,7 @@ METHODS: Final[dict[str, Method[Any, Any]]] = {
         PAIR_OPEN,
         PAIR_AWAIT,
         PAIR_DECIDE,
+        GATEWAY_LOCK,
+        GATEWAY_UNLOCK,
     )
 }
