@@ -178,7 +178,7 @@ async def test_requests_that_come_together_leave_in_one_write() -> None:
         for _ in range(5):
             status(world)
         await wait_all_tasks_blocked()
-        link = world.client._link  # pyright: ignore[reportPrivateUsage]
+        link = world.client._session.link  # pyright: ignore[reportPrivateUsage]
         assert link is not None
         channel: Any = link._channel  # pyright: ignore[reportPrivateUsage]
         assert channel.writes == [1, 5]
