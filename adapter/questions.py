@@ -7,6 +7,7 @@ of commands, for a host) are never offered.
 """
 
 import json
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -65,6 +66,15 @@ _SHOWN: Final = frozenset(
         "threadId",
         "turnId",
     }
+)
+_TURNED: Final = (
+    "careful, it holds letters that run from right to left: it may be shown in another "
+    "order than it has"
+)
+_LEFTWARD: Final = frozenset({"R", "AL", "AN"})
+_BLANK: Final = re.compile(  # blank, or nothing at all, and yet no control or format
+    "[\u00a0\u034f\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200a"
+    "\u202f\u205f\u2800\u3000\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0100-\U000e01ef]"
 )
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
 
@@ -176,7 +186,7 @@ def _about_change(raw: Raw, item: Item | None) -> Question:
     allows = list(_unknown(raw))
     if root:
         allows.append(f"writes to anything below {root} until the thread is unloaded")
-        allows += _hidden(root)
+    allows += _hidden(f"{root or ''}{_paths(change)}")
     whole = change is not None and change.changes and not change.truncated
     detail = ApprovalDetail(
         changes=change.changes if change else None,
@@ -191,6 +201,11 @@ def _about_change(raw: Raw, item: Item | None) -> Question:
         detail=detail,
         yes=[yes] if whole and _fit(allows) else (),
     )
+
+
+def _paths(change: FileChange | None) -> str:
+    changes = change.changes if change else ()
+    return "".join(f"{one.path}{one.moved_to or ''}" for one in changes)
 
 
 def _files(change: FileChange | None) -> str:
@@ -268,12 +283,16 @@ def _unknown(raw: Raw) -> list[str]:
 
 def _hidden(words: str) -> Sequence[str]:
     """Warn of characters that an eye does not see, or that turn text around."""
-    found = {
-        char
-        for char in words
-        if char not in "\n\t" and unicodedata.category(char) in _INVISIBLE
-    }
-    if not found:
-        return ()
-    codes = " ".join(sorted(f"U+{ord(char):04X}" for char in found))
-    return (f"careful, it holds invisible characters: {codes[:LINE_CHARS]}",)
+    lines: list[str] = []
+    if found := {char for char in words if char not in "\n\t" and _unseen(char)}:
+        codes = " ".join(sorted(f"U+{ord(char):04X}" for char in found))
+        lines.append(f"careful, it holds invisible characters: {codes[:LINE_CHARS]}")
+    if any(unicodedata.bidirectional(char) in _LEFTWARD for char in words):
+        lines.append(_TURNED)
+    return lines
+
+
+def _unseen(char: str) -> bool:
+    if unicodedata.category(char) in _INVISIBLE:
+        return True
+    return _BLANK.match(char) is not None

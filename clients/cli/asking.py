@@ -2,6 +2,7 @@
 
 import getpass
 import sys
+import termios
 
 import trio
 
@@ -18,10 +19,12 @@ def at_terminal() -> bool:
 async def confirm(question: str) -> bool:
     """Ask; only `y` and `yes` are a yes, and an empty line or the end of input a no.
 
-    The connection is kept alive meanwhile: waiting happens in a thread.
+    What was typed before the question was there is no answer to it. The connection is
+    kept alive meanwhile: waiting happens in a thread.
     """
 
     def ask() -> str:
+        forget_typed()
         try:
             return input(f"{question} [y/N] ")
         except EOFError:
@@ -29,6 +32,12 @@ async def confirm(question: str) -> bool:
 
     answer = await trio.to_thread.run_sync(ask, abandon_on_cancel=True)
     return answer.strip().lower() in {"y", "yes"}
+
+
+def forget_typed() -> None:
+    """Drop what waits in the terminal, if stdin is one."""
+    if sys.stdin.isatty():
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
 def read_pairing_text() -> str:

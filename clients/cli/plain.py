@@ -16,6 +16,7 @@ readable: an unfinished one must not swallow what follows.
 """
 
 import re
+import unicodedata
 from typing import Final
 
 _CSI: Final = re.compile(r"(?:\x1b\[|\x9b)[0-?]{0,32}[ -/]{0,4}[@-~]")
@@ -26,7 +27,7 @@ _BREAK: Final = re.compile(r"\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
 # surrogates (they cannot be encoded). Joiners stay: scripts and emoji need them.
 _UNSEEN: Final = (
     "\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f"
-    "\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
+    "\u034f\u17b4\u17b5\u202a-\u202e\u2060-\u206f\ufeff\ufff0-\ufffb\ud800-\udfff"
     "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff"
 )
@@ -34,9 +35,11 @@ _DROPPED: Final = re.compile(f"[{_UNSEEN}]")
 
 # What looks like a space and is none, or like nothing at all.
 _BLANKS: Final = (
-    "\u00a0\u115f\u1160\u1680\u2000-\u200a\u200c\u200d\u2028\u2029\u202f\u205f"
+    "\u00a0\u115f\u1160\u1680\u180b-\u180f\u2000-\u200a\u200c\u200d\u2028\u2029\u202f\u205f"
     "\u2800\u3000\u3164\uffa0\ufe00-\ufe0f"
 )
+ROW: Final = 66  # cells; with what stands before them less than 80 columns
+
 _ESCAPED: Final = re.compile(f"[\t\x0b-\x0d\x85{_UNSEEN}{_BLANKS}]")
 
 
@@ -64,6 +67,30 @@ def visible(text: str) -> str:
     Nothing is removed. Line feeds stay: the caller shows that the lines belong together.
     """
     return _ESCAPED.sub(_escape, text)
+
+
+def wrapped(text: str) -> list[tuple[bool, str]]:
+    """Return the rows of `visible` text, none so long that a terminal would wrap it.
+
+    A row that the terminal wraps goes on at the left edge, where it could pass for a
+    line of ours. Each row comes with whether it only goes on with the one before.
+    """
+    return [
+        (place > 0, piece)
+        for row in visible(text).split("\n")
+        for place, piece in enumerate(_pieces(row))
+    ]
+
+
+def _pieces(row: str) -> list[str]:
+    pieces, used = [""], 0
+    for char in row:
+        used += 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        if used > ROW:
+            pieces.append("")
+            used = 2
+        pieces[-1] += char
+    return pieces
 
 
 def _escape(match: re.Match[str]) -> str:

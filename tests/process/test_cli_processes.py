@@ -267,6 +267,22 @@ async def test_approve_asks_at_a_terminal_and_enter_is_a_no(
     assert len(agent.called("approval/answer")) == calls
 
 
+async def test_what_was_typed_before_the_question_is_no_answer_to_it(
+    state: Path,
+) -> None:
+    asked = samples.command_approval()
+    async with fake(state) as agent:
+        agent.answers["approval/list"] = lambda _: ApprovalListResult(
+            approvals=[asked], head=1
+        )
+        async with open_terminal(state, "approve", asked.id) as terminal:
+            await terminal.type("y\n")
+            await terminal.wait_for("[y/N]")
+            await terminal.type("\n")
+            assert await terminal.end() == 1
+    assert agent.called("approval/answer") == []
+
+
 async def test_ctrl_c_at_the_question_answers_nothing(state: Path) -> None:
     asked = samples.command_approval()
     async with fake(state) as agent:

@@ -120,6 +120,15 @@ def test_invisible_characters_are_pointed_out() -> None:
     assert question.detail.allows == [
         "careful, it holds invisible characters: U+200B U+202E"
     ]
+    blank = command(command="ls\u3164\u00a0-la\u034f")
+    assert blank.detail.allows == [
+        "careful, it holds invisible characters: U+00A0 U+034F U+3164"
+    ]
+
+
+def test_letters_that_turn_the_order_around_are_pointed_out() -> None:
+    assert "right to left" in command(command="rm א /b").detail.allows[0]
+    assert command(command="écho 漢字").detail.allows == []
 
 
 @pytest.mark.parametrize(

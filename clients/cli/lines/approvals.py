@@ -3,8 +3,8 @@
 from typing import Final
 
 from clients.cli.clock import Clock
-from clients.cli.lines.items import INDENT, file_lines
-from clients.cli.plain import one_line, visible
+from clients.cli.lines.items import INDENT, bar, file_lines
+from clients.cli.plain import one_line, visible, wrapped
 from clients.cli.style import Line, Span, Style, bold, dim, line
 from transport.protocol.approvals import (
     Approval,
@@ -14,6 +14,8 @@ from transport.protocol.approvals import (
 )
 
 _FIELD: Final = 9  # cells; the longest field name has seven letters
+
+_SEEN_AT_ONCE: Final = 18  # lines; of more the first may have left a small terminal
 
 _KINDS: Final = {
     ApprovalKind.COMMAND: "Codex asks to run a command",
@@ -44,15 +46,17 @@ def approval_lines(approval: Approval, clock: Clock) -> list[Line]:
         _field("thread", approval.thread_id),
     ]
     if detail.command is not None:
-        rows += _fields("command", visible(detail.command))
+        rows += _fields("command", detail.command)
     if detail.cwd is not None:
-        rows += _fields("folder", visible(detail.cwd))
+        rows += _fields("folder", detail.cwd)
     if detail.reason:
-        rows += _fields("reason", visible(detail.reason))
+        rows += _fields("reason", detail.reason)
     for change in detail.changes or ():
         rows += file_lines(change, full=True)
     for allowed in detail.allows:
-        rows += _fields("allows", visible(allowed))
+        rows += _fields("allows", allowed)
+    if len(rows) > _SEEN_AT_ONCE:
+        rows.append(_field("length", f"{len(rows)} lines: scroll up and read all"))
     rows.append(_field("until", f"{until}; without an answer it is declined"))
     return rows
 
@@ -113,10 +117,20 @@ def _field(name: str, text: str) -> Line:
 
 
 def _fields(name: str, text: str) -> list[Line]:
-    head, *rest = text.split("\n")
-    bar = dim("| ") if rest else ""
-    first = line("  ", dim(f"{name:<{_FIELD}}"), bar, bold(head))
-    return [first, *(line("  " + " " * _FIELD, dim("| "), bold(row)) for row in rest)]
+    head, *rest = wrapped(text)
+    first = line(
+        "  ",
+        dim(f"{name:<{_FIELD}}"),
+        bar(goes_on=False) if rest else "",
+        bold(head[1]),
+    )
+    return [
+        first,
+        *(
+            line("  " + " " * _FIELD, bar(goes_on=goes_on), bold(row))
+            for goes_on, row in rest
+        ),
+    ]
 
 
 def _command(answer: str, command: str) -> Line:

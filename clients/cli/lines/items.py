@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from clients.cli.clock import duration
-from clients.cli.plain import block, one_line, visible
+from clients.cli.plain import block, one_line, visible, wrapped
 from clients.cli.style import Line, Span, Style, bold, dim, line
 from transport.protocol.items import (
     AgentMessage,
@@ -150,8 +150,17 @@ def file_lines(change: FileDiff, *, full: bool) -> list[Line]:
 
 def diff_lines(diff: str) -> list[Line]:
     """Return a diff, whole, nothing hidden in it."""
-    rows = visible(diff).rstrip("\n").split("\n") if diff else []
-    return [line(INDENT, dim("| "), Span(row, _diff_style(row))) for row in rows]
+    rows: list[Line] = []
+    style: Style = ""
+    for goes_on, row in wrapped(diff.rstrip("\n")) if diff else []:
+        style = style if goes_on else _diff_style(row)
+        rows.append(line(INDENT, bar(goes_on=goes_on), Span(row, style)))
+    return rows
+
+
+def bar(*, goes_on: bool) -> Span:
+    """Return what stands before a row of others' text: a new line, or more of one."""
+    return dim("> " if goes_on else "| ")
 
 
 def _diff_style(row: str) -> Style:
