@@ -98,3 +98,29 @@ def _cause(error: BaseException) -> BaseException:
     """The one error in nested groups of one: what a person has to hear."""
     inside: tuple[BaseException, ...] = getattr(error, "exceptions", ())
     return _cause(inside[0]) if len(inside) == 1 else error
+
+
+async def lock_at_rest(*, locked: bool) -> None:
+    """Lock or unlock the gate of an Agent that does not run: its next start finds it.
+
+    Raises: FailedError (one runs after all, or the folder cannot be written).
+    """
+    import trio
+
+    await trio.to_thread.run_sync(_lock_at_rest, _config(os.environ).state_dir, locked)
+
+
+def _lock_at_rest(folder: Path, locked: bool) -> None:
+    from agent.lockfile import FolderInUseError, hold_folder
+    from agent.panic import LockFile
+    from transport.errors import KeyFileError
+
+    try:
+        with hold_folder(folder):
+            file = LockFile(folder)
+            if locked:
+                file.put()
+            else:
+                file.remove()
+    except (FolderInUseError, KeyFileError, OSError) as error:
+        raise FailedError(str(error)) from error

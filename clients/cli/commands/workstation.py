@@ -1,4 +1,4 @@
-"""Commands for the workstation: `serve`, `pair`, `demo`. Typer only; no I/O of its own."""
+"""Commands for the workstation: `serve`, `pair`, `lock`, `demo`. Typer only; no I/O of its own."""
 
 from functools import partial
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from clients.cli.options import SCOPES, Only, read_scopes
+from clients.cli.options import SCOPES, AsJson, Only, read_scopes
 
 group = typer.Typer()
 
@@ -61,6 +61,31 @@ def pair(
         pairing.pair, scopes=read_scopes(scopes), only=only or (), unattended=yes
     )
     raise typer.Exit(entry.run(command))
+
+
+@group.command()
+def lock(
+    stop: Annotated[
+        bool, typer.Option("--stop", help="Also interrupt turns that devices started.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Panic: hang up on every device, let none in, write nothing.
+
+    It holds until `unlock`, also over a restart of the Agent.
+    """
+    from clients.cli import entry, locking
+
+    command = partial(locking.lock, stop=stop)
+    raise typer.Exit(entry.run(command, as_json=as_json))
+
+
+@group.command()
+def unlock(as_json: AsJson = False) -> None:
+    """Let paired devices in again."""
+    from clients.cli import entry, locking
+
+    raise typer.Exit(entry.run(locking.unlock, as_json=as_json))
 
 
 @group.command()
