@@ -77,6 +77,13 @@ class AgentMessageModeration(TypedDict):
     moderated: "bool"
 
 
+AllowDenyRequirement: TypeAlias = "Literal['allow', 'deny']"
+
+
+class AnalyticsConfig(TypedDict):
+    enabled: "NotRequired[bool | None]"
+
+
 AnswerAnnotation: TypeAlias = "AnswerAnnotationWellbeingHelpline"
 
 
@@ -92,7 +99,22 @@ class AnswerReplacementWellbeingPromptHelpline(TypedDict):
     kind: "Literal['wellbeingPromptHelpline']"
 
 
+AppToolApproval: TypeAlias = "Literal['auto', 'prompt', 'writes', 'approve']"
+
+
 ApprovalsReviewer: TypeAlias = "Literal['user', 'auto_review', 'guardian_subagent']"
+
+
+class AppsConfig(TypedDict):
+    _default: "NotRequired[AppsDefaultConfig | None]"
+
+
+class AppsDefaultConfig(TypedDict):
+    approvals_reviewer: "NotRequired[ApprovalsReviewer | None]"
+    default_tools_approval_mode: "NotRequired[AppToolApproval | None]"
+    destructive_enabled: "NotRequired[bool]"
+    enabled: "NotRequired[bool]"
+    open_world_enabled: "NotRequired[bool]"
 
 
 AskForApproval: TypeAlias = "Literal['untrusted', 'on-request', 'never'] | AskForApprovalGranular"
@@ -114,6 +136,9 @@ class AuthRecoveryNotification(TypedDict):
     turnId: "str"
 
 
+AutoCompactTokenLimitScope: TypeAlias = "Literal['total'] | Literal['body_after_prefix']"
+
+
 AutoReviewDecisionSource: TypeAlias = "Literal['agent']"
 
 
@@ -128,6 +153,19 @@ class BlockReasonCyber(TypedDict):
 class BlockReasonProtection(TypedDict):
     kind: "Literal['protection']"
     protectionType: "str"
+
+
+class BrowserUseConfig(TypedDict):
+    allow_history_access: "NotRequired[bool | None]"
+    default_origin_policy: "NotRequired[BrowserUseOriginPolicyConfig | None]"
+    origins: "NotRequired[dict[str, BrowserUseOriginPolicyConfig] | None]"
+
+
+class BrowserUseOriginPolicyConfig(TypedDict):
+    access: "NotRequired[AllowDenyRequirement | None]"
+    downloads: "NotRequired[AllowDenyRequirement | None]"
+    full_cdp_access: "NotRequired[AllowDenyRequirement | None]"
+    uploads: "NotRequired[AllowDenyRequirement | None]"
 
 
 class ByteRange(TypedDict):
@@ -268,6 +306,130 @@ CommandExecutionSource: TypeAlias = "Literal['agent', 'userShell', 'unifiedExecS
 
 
 CommandExecutionStatus: TypeAlias = "Literal['inProgress', 'completed', 'failed', 'declined']"
+
+
+class ComputerUseConfig(TypedDict):
+    default_app_access: "NotRequired[AllowDenyRequirement | None]"
+    macos: "NotRequired[ComputerUseMacosConfig | None]"
+    windows: "NotRequired[ComputerUseWindowsConfig | None]"
+
+
+class ComputerUseMacosConfig(TypedDict):
+    bundle_ids: "NotRequired[dict[str, AllowDenyRequirement] | None]"
+
+
+class ComputerUseWindowsConfig(TypedDict):
+    aumids: "NotRequired[dict[str, AllowDenyRequirement] | None]"
+    exes: "NotRequired[list[ComputerUseWindowsExeConfig] | None]"
+
+
+class ComputerUseWindowsExeConfig(TypedDict):
+    access: "AllowDenyRequirement"
+    binary_name: "NotRequired[str | None]"
+    product_name: "str"
+    publisher_name: "str"
+
+
+class Config(TypedDict):
+    analytics: "NotRequired[AnalyticsConfig | None]"
+    approval_policy: "NotRequired[AskForApproval | None]"
+    approvals_reviewer: "NotRequired[ApprovalsReviewer | None]"
+    apps: "NotRequired[AppsConfig | None]"
+    browser_use: "NotRequired[BrowserUseConfig | None]"
+    client_search_provider: "NotRequired[WebSearchProvider | None]"
+    compact_prompt: "NotRequired[str | None]"
+    computer_use: "NotRequired[ComputerUseConfig | None]"
+    desktop: "NotRequired[dict[str, object] | None]"
+    developer_instructions: "NotRequired[str | None]"
+    forced_chatgpt_workspace_id: "NotRequired[ForcedChatgptWorkspaceIds | None]"
+    forced_login_method: "NotRequired[ForcedLoginMethod | None]"
+    instructions: "NotRequired[str | None]"
+    model: "NotRequired[str | None]"
+    model_auto_compact_token_limit: "NotRequired[int | None]"
+    model_auto_compact_token_limit_scope: "NotRequired[AutoCompactTokenLimitScope | None]"
+    model_context_window: "NotRequired[int | None]"
+    model_provider: "NotRequired[str | None]"
+    model_reasoning_effort: "NotRequired[ReasoningEffort | None]"
+    model_reasoning_summary: "NotRequired[ReasoningSummary | None]"
+    model_verbosity: "NotRequired[Verbosity | None]"
+    review_model: "NotRequired[str | None]"
+    sandbox_mode: "NotRequired[SandboxMode | None]"
+    sandbox_workspace_write: "NotRequired[SandboxWorkspaceWrite | None]"
+    service_tier: "NotRequired[str | None]"
+    tools: "NotRequired[ToolsV2 | None]"
+    web_search: "NotRequired[WebSearchMode | None]"
+
+
+class ConfigLayer(TypedDict):
+    config: "object"
+    disabledReason: "NotRequired[str | None]"
+    name: "ConfigLayerSource"
+    version: "str"
+
+
+class ConfigLayerMetadata(TypedDict):
+    name: "ConfigLayerSource"
+    version: "str"
+
+
+ConfigLayerSource: TypeAlias = "ConfigLayerSourcePackagedDefaults | ConfigLayerSourceMdm | ConfigLayerSourceSystem | ConfigLayerSourceEnterpriseManaged | ConfigLayerSourceUser | ConfigLayerSourceProject | ConfigLayerSourceSessionFlags | ConfigLayerSourceLegacyManagedConfigTomlFromFile | ConfigLayerSourceLegacyManagedConfigTomlFromMdm"
+
+
+class ConfigLayerSourceEnterpriseManaged(TypedDict):
+    id: "str"
+    name: "str"
+    type: "Literal['enterpriseManaged']"
+
+
+class ConfigLayerSourceLegacyManagedConfigTomlFromFile(TypedDict):
+    file: "AbsolutePathBuf"
+    type: "Literal['legacyManagedConfigTomlFromFile']"
+
+
+class ConfigLayerSourceLegacyManagedConfigTomlFromMdm(TypedDict):
+    type: "Literal['legacyManagedConfigTomlFromMdm']"
+
+
+class ConfigLayerSourceMdm(TypedDict):
+    domain: "str"
+    key: "str"
+    type: "Literal['mdm']"
+
+
+class ConfigLayerSourcePackagedDefaults(TypedDict):
+    file: "AbsolutePathBuf"
+    type: "Literal['packagedDefaults']"
+
+
+class ConfigLayerSourceProject(TypedDict):
+    dotCodexFolder: "AbsolutePathBuf"
+    type: "Literal['project']"
+
+
+class ConfigLayerSourceSessionFlags(TypedDict):
+    type: "Literal['sessionFlags']"
+
+
+class ConfigLayerSourceSystem(TypedDict):
+    file: "AbsolutePathBuf"
+    type: "Literal['system']"
+
+
+class ConfigLayerSourceUser(TypedDict):
+    file: "AbsolutePathBuf"
+    profile: "NotRequired[str | None]"
+    type: "Literal['user']"
+
+
+class ConfigReadParams(TypedDict):
+    cwd: "NotRequired[str | None]"
+    includeLayers: "NotRequired[bool]"
+
+
+class ConfigReadResponse(TypedDict):
+    config: "Config"
+    layers: "NotRequired[list[ConfigLayer] | None]"
+    origins: "dict[str, ConfigLayerMetadata]"
 
 
 class ConfigWarningNotification(TypedDict):
@@ -427,6 +589,12 @@ class FileUpdateChange(TypedDict):
     diff: "str"
     kind: "PatchChangeKind"
     path: "str"
+
+
+ForcedChatgptWorkspaceIds: TypeAlias = "str | list[str]"
+
+
+ForcedLoginMethod: TypeAlias = "Literal['chatgpt', 'api']"
 
 
 FunctionCallOutputBody: TypeAlias = "str | list[FunctionCallOutputContentItem]"
@@ -642,6 +810,9 @@ class InitializeResponse(TypedDict):
     platformFamily: "str"
     platformOs: "str"
     userAgent: "str"
+
+
+InputModality: TypeAlias = "Literal['text'] | Literal['image'] | Literal['audio']"
 
 
 class ItemCompletedNotification(TypedDict):
@@ -928,6 +1099,48 @@ class MisalignmentSteer(TypedDict):
 ModeKind: TypeAlias = "Literal['plan', 'default']"
 
 
+class Model(TypedDict):
+    additionalSpeedTiers: "NotRequired[list[str]]"
+    availabilityNux: "NotRequired[ModelAvailabilityNux | None]"
+    availableAccessPrograms: "NotRequired[ModelAccessPrograms | None]"
+    defaultReasoningEffort: "ReasoningEffort"
+    defaultServiceTier: "NotRequired[str | None]"
+    description: "str"
+    displayName: "str"
+    hidden: "bool"
+    id: "str"
+    inputModalities: "NotRequired[list[InputModality]]"
+    isDefault: "bool"
+    model: "str"
+    modelSpecialty: "NotRequired[str | None]"
+    multiAgentVersion: "NotRequired[MultiAgentVersion | None]"
+    serviceTiers: "NotRequired[list[ModelServiceTier]]"
+    supportedReasoningEfforts: "list[ReasoningEffortOption]"
+    supportsPersonality: "NotRequired[bool]"
+    upgrade: "NotRequired[str | None]"
+    upgradeInfo: "NotRequired[ModelUpgradeInfo | None]"
+
+
+class ModelAccessPrograms(TypedDict):
+    cyber: "list[CyberAccessProgram]"
+
+
+class ModelAvailabilityNux(TypedDict):
+    message: "str"
+
+
+class ModelListParams(TypedDict):
+    cursor: "NotRequired[str | None]"
+    includeHidden: "NotRequired[bool | None]"
+    limit: "NotRequired[int | None]"
+    modelProvider: "NotRequired[str | None]"
+
+
+class ModelListResponse(TypedDict):
+    data: "list[Model]"
+    nextCursor: "NotRequired[str | None]"
+
+
 ModelRerouteReason: TypeAlias = "Literal['highRiskCyberActivity']"
 
 
@@ -939,11 +1152,28 @@ class ModelReroutedNotification(TypedDict):
     turnId: "str"
 
 
+class ModelServiceTier(TypedDict):
+    description: "str"
+    id: "str"
+    name: "str"
+
+
+class ModelUpgradeInfo(TypedDict):
+    migrationMarkdown: "NotRequired[str | None]"
+    model: "str"
+    modelLink: "NotRequired[str | None]"
+    retirementAt: "NotRequired[int | None]"
+    upgradeCopy: "NotRequired[str | None]"
+
+
 MultiAgentMode: TypeAlias = "Literal['explicitRequestOnly', 'proactive'] | MultiAgentModeCustom"
 
 
 class MultiAgentModeCustom(TypedDict):
     custom: "str"
+
+
+MultiAgentVersion: TypeAlias = "Literal['disabled', 'v1', 'v2']"
 
 
 NetworkAccess: TypeAlias = "Literal['restricted', 'enabled']"
@@ -1017,6 +1247,11 @@ class QueuedSubmission(TypedDict):
 ReasoningEffort: TypeAlias = "str"
 
 
+class ReasoningEffortOption(TypedDict):
+    description: "str"
+    reasoningEffort: "ReasoningEffort"
+
+
 ReasoningSummary: TypeAlias = "Literal['auto', 'concise', 'detailed'] | Literal['none']"
 
 
@@ -1070,6 +1305,13 @@ class SandboxPolicyWorkspaceWrite(TypedDict):
     networkAccess: "NotRequired[bool]"
     type: "Literal['workspaceWrite']"
     writableRoots: "NotRequired[list[AbsolutePathBuf]]"
+
+
+class SandboxWorkspaceWrite(TypedDict):
+    exclude_slash_tmp: "NotRequired[bool]"
+    exclude_tmpdir_env_var: "NotRequired[bool]"
+    network_access: "NotRequired[bool]"
+    writable_roots: "NotRequired[list[str]]"
 
 
 class SelectedCapabilityRoot(TypedDict):
@@ -1789,6 +2031,10 @@ class ToolRequestUserInputResponse(TypedDict):
     answers: "dict[str, ToolRequestUserInputAnswer]"
 
 
+class ToolsV2(TypedDict):
+    web_search: "NotRequired[WebSearchToolConfig | None]"
+
+
 TrustedContacts: TypeAlias = "Literal['check', 'skip']"
 
 
@@ -1956,6 +2202,9 @@ class UserInputText(TypedDict):
     type: "Literal['text']"
 
 
+Verbosity: TypeAlias = "Literal['low', 'medium', 'high']"
+
+
 class WarningNotification(TypedDict):
     message: "str"
     threadId: "NotRequired[str | None]"
@@ -1983,3 +2232,25 @@ class WebSearchActionSearch(TypedDict):
     queries: "NotRequired[list[str] | None]"
     query: "NotRequired[str | None]"
     type: "Literal['search']"
+
+
+WebSearchContextSize: TypeAlias = "Literal['low', 'medium', 'high']"
+
+
+class WebSearchLocation(TypedDict):
+    city: "NotRequired[str | None]"
+    country: "NotRequired[str | None]"
+    region: "NotRequired[str | None]"
+    timezone: "NotRequired[str | None]"
+
+
+WebSearchMode: TypeAlias = "Literal['disabled', 'cached', 'indexed', 'live']"
+
+
+WebSearchProvider: TypeAlias = "Literal['standalone', 'search_mcp']"
+
+
+class WebSearchToolConfig(TypedDict):
+    allowed_domains: "NotRequired[list[str] | None]"
+    context_size: "NotRequired[WebSearchContextSize | None]"
+    location: "NotRequired[WebSearchLocation | None]"

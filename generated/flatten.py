@@ -12,7 +12,9 @@ from typing import Any, Final, cast
 BUNDLE: Final = "codex_app_server_protocol.schemas.json"
 
 REQUESTS: Final = (
+    "config/read",
     "initialize",
+    "model/list",
     "thread/goal/get",
     "thread/goal/set",
     "thread/list",
