@@ -4,41 +4,34 @@ Every act takes a `guard`: a last look, made when all waiting is over, right bef
 first byte is written. What happened after that is answered, refused, or unknown.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
 
 import trio
 
 from adapter import commands
 from adapter.app_server import AppServer
 from adapter.approvals import Reply
-from adapter.commands import Command
 from adapter.errors import (
     AdapterError,
     AnswerShapeError,
-    CodexRefusedError,
     NoAnswerError,
     NotDeliveredError,
-    ThreadLockedError,
 )
-from adapter.history import settings_from, thread_from, turn_from
+from adapter.history import turn_from
 from adapter.interrupt import Interrupt
 from adapter.limits import (
     CONFIRM_S,
-    LOCK_RETRY_S,
     PROOF_S,
     SHELL_LOOK_S,
     SHELL_WAIT_S,
 )
+from adapter.loading import adopt, id_of, inner, newest_turns, take_lock
 from adapter.proof import TurnProof
-from adapter.refusals import not_offered
-from adapter.runtime import EffectiveSettings, Guard, Loaded, NewThread, RuntimeInfo
-from adapter.shapes import MISFITS, mapping, sequence, text, why
+from adapter.runtime import Guard, Loaded, NewThread, RuntimeInfo
 from transport.errors import NotFound
 from transport.protocol.approvals import Approval, ApprovalState
-from transport.protocol.gateway import LeaseState
-from transport.protocol.threads import Thread, ThreadMode, ThreadStatus
+from transport.protocol.threads import ThreadStatus
 from transport.protocol.turns import Turn, TurnStatus
 
 OPEN_STATES = frozenset({ApprovalState.PENDING, ApprovalState.ANSWERING})
@@ -125,11 +118,16 @@ class CodexWriter:
     async def resume(self, thread_id: str, *, guard: Guard) -> Loaded:
         """Load the thread, then read its newest turn through this process."""
         with self._acting():
-            answer = await self._take_lock(commands.resume(thread_id), thread_id, guard)
+            answer = await take_lock(
+                self._server,
+                thread_id,
+                guard=guard,
+                released_lately=self._released_lately,
+            )
             self._note_loaded(thread_id)
-            raw = _inner(answer, "thread/resume", "thread")
-            newest = await self._newest_turns(thread_id)
-            loaded = self._adopt(raw, answer, newest)
+            raw = inner(answer, "thread/resume", "thread")
+            newest = await newest_turns(self._server, thread_id)
+            loaded = adopt(self._server, raw, answer, newest)
             legacy = raw.get("historyMode") != "paginated"
             turns = [turn_from(turn, thread_id, legacy=legacy) for turn in newest]
             return Loaded(
@@ -146,10 +144,10 @@ class CodexWriter:
         """
         with self._acting():
             answer = await self._server.call(commands.start_thread(new), guard=guard)
-            raw = _inner(answer, "thread/start", "thread")
-            self._note_loaded(_id(raw, "thread/start"))
+            raw = inner(answer, "thread/start", "thread")
+            self._note_loaded(id_of(raw, "thread/start"))
             self._name = new.name
-            thread, settings = self._adopt(raw, answer, [])
+            thread, settings = adopt(self._server, raw, answer, [])
             return Loaded(thread=thread, settings=settings, last_turn=None)
 
     async def start_turn(
@@ -239,43 +237,6 @@ class CodexWriter:
         self._shell_runs = not self._loaded.is_set()
         self._loaded.set()
 
-    async def _take_lock(
-        self, command: Command, thread_id: str, guard: Guard
-    ) -> dict[str, Any]:
-        try:
-            return await self._server.call(command, guard=guard)
-        except ThreadLockedError:
-            if not self._released_lately(thread_id):
-                raise
-        await trio.sleep(LOCK_RETRY_S)  # the lock was ours: it is told late
-        return await self._server.call(command, guard=guard)
-
-    async def _newest_turns(self, thread_id: str) -> list[Mapping[str, Any]]:
-        try:
-            answer = await self._server.call(commands.newest_turn(thread_id))
-        except CodexRefusedError as exc:
-            if not_offered(exc):  # a thread that has no turn yet
-                return []
-            raise
-        try:
-            return [mapping(turn) for turn in sequence(answer["data"])]
-        except MISFITS as exc:
-            raise AnswerShapeError("thread/turns/list", why(exc)) from exc
-
-    def _adopt(
-        self,
-        raw: Mapping[str, Any],
-        answer: Mapping[str, Any],
-        turns: Sequence[Mapping[str, Any]],
-    ) -> tuple[Thread, EffectiveSettings]:
-        known = self._server.normalizer
-        known.adopt(raw, turns)
-        known.settle(answer)
-        thread = known.thread(str(raw["id"])) or thread_from(
-            raw, mode=ThreadMode.LIVE, lease=LeaseState.HELD
-        )
-        return thread, settings_from(answer)
-
     def _turn(self, turn_id: str) -> Turn | None:
         known = self._server.normalizer
         return known.live_turn(turn_id) or known.ended_turn(turn_id)
@@ -292,17 +253,3 @@ class CodexWriter:
     def _is_open(self, approval_id: str) -> bool:
         approval = self._server.ledger.get(approval_id)
         return approval is not None and approval.state in OPEN_STATES
-
-
-def _inner(answer: Mapping[str, Any], method: str, key: str) -> Mapping[str, Any]:
-    try:
-        return mapping(answer[key])
-    except MISFITS as exc:
-        raise AnswerShapeError(method, why(exc)) from exc
-
-
-def _id(raw: Mapping[str, Any], method: str) -> str:
-    try:
-        return text(raw["id"])
-    except MISFITS as exc:
-        raise AnswerShapeError(method, why(exc)) from exc
