@@ -88,7 +88,9 @@ def test_no_row_of_a_question_wraps_to_where_our_own_words_stand(filler: str) ->
     change = samples.change_approval()
     assert change.detail.changes is not None
     diff = f"+ok{filler * 66}  until    12:04"
-    changes = [change.detail.changes[0].model_copy(update={"diff": diff})]
+    path = f"a\n{filler * 66}  until    12:04"
+    update = {"diff": diff, "path": path, "moved_to": path}
+    changes = [change.detail.changes[0].model_copy(update=update)]
     detail = change.detail.model_copy(update={"changes": changes})
     for asked in (approval, change.model_copy(update={"detail": detail})):
         rows = [paint(row, colour=False) for row in approval_lines(asked, CLOCK)]

@@ -135,17 +135,24 @@ def change_lines(item: FileChange, *, full: bool = False) -> list[Line]:
 
 def file_lines(change: FileDiff, *, full: bool) -> list[Line]:
     """Return one file of a patch."""
-    target = f" → {visible(change.moved_to)}" if change.moved_to else ""
+    target = f" → {change.moved_to}" if change.moved_to else ""
+    (_, name), *more = wrapped(f"{change.path}{target}".replace("\n", "\\n"))
+    rows = [line(label("edit"), bold(name), *(() if more else _extent(change)))]
+    rows += [line(INDENT, bar(goes_on=True), bold(row)) for _, row in more]
+    if more:
+        rows.append(line(INDENT.removesuffix("  "), *_extent(change)))
+    return [*rows, *diff_lines(change.diff)] if full else rows
+
+
+def _extent(change: FileDiff) -> Line:
+    """Return what happens to a file, and how much."""
     what = _CHANGES.get(change.change, str(change.change))
-    head = line(
-        label("edit"),
-        bold(visible(change.path) + target),
+    return line(
         dim(f"  {what}, "),
         Span(f"+{change.added}", "added"),
         " ",
         Span(f"-{change.removed}", "removed"),
     )
-    return [head, *diff_lines(change.diff)] if full else [head]
 
 
 def diff_lines(diff: str) -> list[Line]:
