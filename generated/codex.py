@@ -258,6 +258,34 @@ class CommandActionUnknown(TypedDict):
     type: "Literal['unknown']"
 
 
+class CommandExecParams(TypedDict):
+    command: "list[str]"
+    cwd: "NotRequired[str | None]"
+    disableOutputCap: "NotRequired[bool]"
+    disableTimeout: "NotRequired[bool]"
+    env: "NotRequired[dict[str, str | None] | None]"
+    outputBytesCap: "NotRequired[int | None]"
+    permissionProfile: "NotRequired[str | None]"
+    processId: "NotRequired[str | None]"
+    sandboxPolicy: "NotRequired[SandboxPolicy | None]"
+    size: "NotRequired[CommandExecTerminalSize | None]"
+    streamStdin: "NotRequired[bool]"
+    streamStdoutStderr: "NotRequired[bool]"
+    timeoutMs: "NotRequired[int | None]"
+    tty: "NotRequired[bool]"
+
+
+class CommandExecResponse(TypedDict):
+    exitCode: "int"
+    stderr: "str"
+    stdout: "str"
+
+
+class CommandExecTerminalSize(TypedDict):
+    cols: "int"
+    rows: "int"
+
+
 CommandExecutionApprovalDecision: TypeAlias = "Literal['accept'] | Literal['acceptForSession'] | CommandExecutionApprovalDecisionAcceptWithExecpolicyAmendment | CommandExecutionApprovalDecisionApplyNetworkPolicyAmendment | Literal['decline'] | Literal['cancel']"
 
 

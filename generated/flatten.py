@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 BUNDLE: Final = "codex_app_server_protocol.schemas.json"
 
 REQUESTS: Final = (
+    "command/exec",
     "config/read",
     "initialize",
     "model/list",

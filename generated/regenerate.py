@@ -1,4 +1,4 @@
-"""Write `generated/` anew from a codex binary, or check it. Blocking I/O, a tool.
+"""Write `generated/` anew from a codex binary, or check it. Blocking I/O.
 
     python -m generated.regenerate --codex PATH      write it from this binary
     python -m generated.regenerate --check           compare, change nothing
