@@ -1,4 +1,4 @@
-"""Find the codex to launch: the native binary, never a wrapper. Trio shell (plain files).
+"""Find the codex to launch: the native binary, never a wrapper. Blocking I/O.
 
 npm's `codex` is a node program that starts the native binary and leaves it alive, locks
 held, when it is killed. So a wrapper is resolved to what it would start, or refused.

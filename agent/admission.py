@@ -9,23 +9,17 @@ The beginning is here; from the look on: `turn_start`, `thread_start`, `turn_int
 with what they share in `way`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from adapter.runtime import Emit
-from agent.gatekeeper import GateKeeper
-from agent.lease_pool import LeasePool
-from agent.ledger import Flight, Ledger
+from agent.ledger import Flight
 from agent.limits import TEXT_INPUT
 from agent.patience import Patience
 from agent.scopes import Caller, check_access, check_wishes
-from agent.sight import Sight
-from agent.supervisor import Supervisor
 from agent.thread_locks import ThreadLocks
 from agent.thread_start import ThreadStart
 from agent.turn_interrupt import TurnInterrupt
 from agent.turn_start import TurnStart
 from agent.way import Way
-from agent.writers import Watch
 from transport.errors import TooLarge
 from transport.protocol.methods import THREAD_START, TURN_INTERRUPT, TURN_START
 from transport.protocol.threads import ThreadStartParams, ThreadStartResult
@@ -41,32 +35,11 @@ from transport.protocol.turns import (
 class Admission:
     """`turn/start`, `thread/start` and `turn/interrupt`, from any caller."""
 
-    def __init__(
-        self,
-        *,
-        supervisor: Supervisor,
-        keeper: GateKeeper,
-        pool: LeasePool,
-        sight: Sight,
-        watch: Watch,
-        ledger: Ledger,
-        emit: Emit,
-        now_ms: Callable[[], int],
-    ) -> None:
-        self._sight = sight
-        self._ledger = ledger
+    def __init__(self, way: Way) -> None:
+        self._sight = way.sight
+        self._ledger = way.ledger
         self._locks = ThreadLocks()
-        self._patience = Patience(keeper=keeper, watch=watch)
-        way = Way(
-            supervisor=supervisor,
-            keeper=keeper,
-            pool=pool,
-            sight=sight,
-            watch=watch,
-            ledger=ledger,
-            emit=emit,
-            now_ms=now_ms,
-        )
+        self._patience = Patience(keeper=way.keeper, watch=way.watch)
         self._turn_start = TurnStart(way)
         self._thread_start = ThreadStart(way)
         self._turn_interrupt = TurnInterrupt(way)

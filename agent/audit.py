@@ -1,4 +1,4 @@
-"""What was done here, by whom: append-only JSON lines. Blocking; no Trio.
+"""What was done here, by whom: append-only JSON lines. Blocking I/O.
 
 SECURITY.md. Content-free: ids, kinds, sizes; never a text, path, command or diff. An
 entry is on the disk before what it stands for happens; where it cannot be, mutations and

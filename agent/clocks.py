@@ -1,4 +1,4 @@
-"""The clocks that are not Trio's. Does I/O (asks the system)."""
+"""The clocks that are not Trio's. Blocking I/O."""
 
 import time
 from typing import Final

@@ -1,4 +1,4 @@
-"""The owner's settings: one TOML file, its environment overrides. Trio shell (one read).
+"""The owner's settings: one TOML file, its environment overrides. Blocking I/O.
 
 Defaults are the safe end. A mistake is a `ConfigError` that names file, line and field:
 a gateway must not start with a half-understood rule.

@@ -1,4 +1,4 @@
-"""The paired devices: who is known, with which rights, and how that changes. Does I/O.
+"""The paired devices: who is known, with which rights, and how that changes. Blocking I/O.
 
 SECURITY.md, PROTOCOL.md section 2. All changes happen in one step without a checkpoint:
 in the file first where they give, in memory first where they take away. So nobody has

@@ -27,6 +27,7 @@ from agent.roots import Roots
 from agent.sight import Sight
 from agent.store import Store
 from agent.supervisor import Supervisor
+from agent.way import Way
 from agent.writers import Watch, WriterWatch
 from transport.errors import Refusal
 
@@ -120,14 +121,16 @@ def build_door(
             run=run,
         ),
         admission=Admission(
-            supervisor=supervisor,
-            keeper=keeper,
-            pool=pool,
-            sight=sight,
-            watch=eyes,
-            ledger=ledger,
-            emit=emit,
-            now_ms=now_ms,
+            Way(
+                supervisor=supervisor,
+                keeper=keeper,
+                pool=pool,
+                sight=sight,
+                watch=eyes,
+                ledger=ledger,
+                emit=emit,
+                now_ms=now_ms,
+            )
         ),
     )
 

@@ -1,4 +1,4 @@
-"""What keeps keys out of other processes' and the disk's reach. Does I/O. SECURITY.md."""
+"""What keeps keys out of other processes' and the disk's reach. Blocking I/O. SECURITY.md."""
 
 import ctypes
 import logging

@@ -89,11 +89,6 @@ class LeasePool:
                 return lease
         return None
 
-    def writer_of(self, thread_id: str) -> ThreadWriter | None:
-        """Return the writer that has this thread loaded."""
-        lease = self.lease_of(thread_id)
-        return lease.writer if lease else None
-
     def ended_unclean(self, thread_id: str) -> bool:
         """Whether our last writer of the thread died: history may hide its last turn."""
         return thread_id in self._unclean

@@ -1,4 +1,4 @@
-"""One Agent for one state folder. Does I/O. SECURITY.md.
+"""One Agent for one state folder. Blocking I/O. SECURITY.md.
 
 Two Agents would tell two journals and two ledgers of request keys, and a message could
 be sent twice. The kernel's lock goes with the process, however it ends.

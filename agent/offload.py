@@ -21,10 +21,3 @@ class Runner(Protocol):
 async def in_thread(work: Callable[[], T], /) -> T:
     """Run `work` in a worker thread."""
     return await trio.to_thread.run_sync(work)
-
-
-async def inline(work: Callable[[], T], /) -> T:
-    """Run `work` here, with a checkpoint before it: for tests on a mock clock, which
-    would jump while a thread works."""
-    await trio.lowlevel.checkpoint()
-    return work()

@@ -1,4 +1,4 @@
-"""The machine's processes and its file locks, read from /proc. Trio shell (plain reads).
+"""The machine's processes and its file locks, read from /proc. Blocking I/O.
 
 Nothing here blocks for long (2 ms among 100 processes, 22 ms among 1,000), so that a
 look can stand right before an act, with no checkpoint between. Only this pid namespace

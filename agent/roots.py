@@ -1,4 +1,4 @@
-"""Which folders a device may see and use. Trio shell (plain file system look-ups).
+"""Which folders a device may see and use. Blocking I/O.
 
 PROTOCOL.md section 2 (Ceiling). A folder counts with all links followed, on both sides,
 at the moment of the check. Threads outside do not exist for the device.

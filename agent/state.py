@@ -1,4 +1,4 @@
-"""What the state folder holds: identity, devices, ledger, audit. Does I/O.
+"""What the state folder holds: identity, devices, ledger, audit. Blocking I/O.
 
 SECURITY.md. Whatever is wrong with it is told and nothing starts; a key or a list of
 devices is never made anew by itself, since to every device that would look like an

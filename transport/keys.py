@@ -1,4 +1,4 @@
-"""Key files: written whole or not at all, read only where nobody else could. Does I/O.
+"""Key files: written whole or not at all, read only where nobody else could. Blocking I/O.
 
 SECURITY.md. A key that others could read is no key: loading it is refused, with the
 command that closes the hole. All checks look at the open descriptor, not at a name that
@@ -121,27 +121,24 @@ def _check_folder(path: Path) -> None:
     info = path.lstat()
     if not stat.S_ISDIR(info.st_mode):
         raise KeyFileError(f"{path} is not a folder (or a link to one). Remove it.")
+    _check_owner(path, info, wanted=0o700)
+
+
+def _check_owner(path: Path, info: os.stat_result, *, wanted: int) -> None:
     if info.st_uid != os.geteuid():
         raise KeyFileError(f"{path} belongs to another user. Remove it.")
     if info.st_mode & _OTHERS:
         mode = stat.S_IMODE(info.st_mode)
         raise KeyFileError(
             f"{path} is open to other users (mode {mode:04o}). "
-            f"Run: chmod 700 {path}  ({_ROTATE})"
+            f"Run: chmod {wanted:o} {path}  ({_ROTATE})"
         )
 
 
 def _check_file(path: Path, info: os.stat_result) -> None:
     if not stat.S_ISREG(info.st_mode):
         raise KeyFileError(f"{path} is not a regular file. Remove it.")
-    if info.st_uid != os.geteuid():
-        raise KeyFileError(f"{path} belongs to another user. Remove it.")
-    if info.st_mode & _OTHERS:
-        mode = stat.S_IMODE(info.st_mode)
-        raise KeyFileError(
-            f"{path} is open to other users (mode {mode:04o}). "
-            f"Run: chmod 600 {path}  ({_ROTATE})"
-        )
+    _check_owner(path, info, wanted=0o600)
     if info.st_nlink != 1:
         raise KeyFileError(
             f"{path} has {info.st_nlink} names (hard links). Remove the other. {_ROTATE}"

@@ -1,4 +1,4 @@
-"""`python -m clients.cli`: the command line where its entry point is not installed."""
+"""`python -m clients.cli`: the command line without its entry point. Blocking I/O."""
 
 from clients.cli.app import main
 

@@ -1,4 +1,4 @@
-"""The command line as a whole: its groups of commands, its help. Typer only.
+"""The command line as a whole: its groups of commands, its help. Blocking I/O.
 
 Exit codes: 0 ok, 1 refused or failed, 2 usage, 3 unreachable, 4 try again later.
 """

@@ -1,4 +1,4 @@
-"""Who acts in the demo: each runs the real command line and shows what it says.
+"""Who acts in the demo: each runs the real command line. Trio shell.
 
 Trio shell. An actor is a machine of its own as far as threadgate can tell: own state
 folder, own keys, own processes.

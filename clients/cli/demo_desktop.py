@@ -1,4 +1,4 @@
-"""The demo's Codex desktop: a window that is open, and the codex that works behind it.
+"""The demo's Codex desktop: a window, and the codex that works behind it. Trio shell.
 
 Trio shell. The window is a copy of `sleep` where the desktop would lie: it only has to
 be there. Its codex is a real app-server on the same CODEX_HOME that knows nothing of

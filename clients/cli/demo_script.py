@@ -1,4 +1,4 @@
-"""What is said in the demo: the person's messages and the scripted model's answers.
+"""What is said in the demo, by the person and by the scripted model. Sans-IO.
 
 Sans-IO.
 """

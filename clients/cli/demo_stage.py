@@ -1,4 +1,4 @@
-"""The demo's stage: a folder with a CODEX_HOME, a scripted model, two machines' states.
+"""The demo's stage: a CODEX_HOME, a scripted model, two machines' states. Trio shell.
 
 Trio shell. Nothing of the person's is used: not their CODEX_HOME, not their shell's
 settings (HOME is the stage's own), not their network (the model is on loopback).

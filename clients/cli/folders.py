@@ -1,4 +1,4 @@
-"""Where this program keeps its own things. Shell (reads the environment).
+"""Where this program keeps its own things. Blocking I/O.
 
 `THREADGATE_STATE_DIR` moves all of it: the Agent's state, and below `client/` what this
 machine needs as a device (its key, the book of hosts).

@@ -1,4 +1,4 @@
-"""The book of hosts that this device is paired with. Shell (one file, 0600).
+"""The book of hosts that this device is paired with. Blocking I/O.
 
 A record holds the key that both sides made while pairing: the file is as secret as the
 device's own key. The format is a book of many, though commands need only one.

@@ -1,4 +1,4 @@
-"""Where a command's words go: stdout, stderr, colour, width, the clock. Shell (no Trio)."""
+"""Where a command's words go: stdout, stderr, colour, width, the clock. Blocking I/O."""
 
 import json
 import os

@@ -1,6 +1,6 @@
-"""A scripted model: a small Responses API on loopback that plays what it was told.
+"""A scripted model: a small Responses API on loopback. Trio shell.
 
-Trio shell. With it the real codex binary runs whole turns without an account: the demo
+With it the real codex binary runs whole turns without an account: the demo
 and the tests use it. What it says, and how a script is written: `scripted_answers`.
 """
 

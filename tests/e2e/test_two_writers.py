@@ -91,9 +91,9 @@ def heard(home: CodexHome) -> list[str]:
 
 
 async def turn_ended(door: Door, thread_id: str) -> None:
-    writer = door.pool.writer_of(thread_id)
-    if writer is not None:
-        await writer.wait_idle()
+    lease = door.pool.lease_of(thread_id)
+    if lease is not None:
+        await lease.started_writer.wait_idle()
 
 
 @pytest.mark.parametrize("version", locking_versions())

@@ -110,7 +110,7 @@ async def test_a_thread_is_nobodys_only_when_the_process_has_been_reaped(
         house.runtime.at("writer.close", gone.wait)
         await trio.sleep(40)
         assert house.door.pool.state("thr") is LeaseState.RELEASING
-        assert house.door.pool.writer_of("thr") is None  # nothing is written to it
+        assert house.door.pool.lease_of("thr") is None  # nothing is written to it
         assert not writer.reaped
         gone.set()
         await wait_all_tasks_blocked()

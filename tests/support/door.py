@@ -1,8 +1,9 @@
 """The whole door around the in-memory runtime, for shell tests on a mock clock."""
 
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import trio
 
@@ -11,13 +12,13 @@ from agent.audit import Audit
 from agent.config import Config
 from agent.door import Door, build_door
 from agent.engines import Foreign, Look, Named, Role
-from agent.offload import inline
 from agent.scopes import Caller, local_caller
 from agent.store import Store
 from tests.support.fake_runtime import AT, FakeRuntime
 from transport.protocol.gateway import Ceiling, Writer, WriterKind
 from transport.protocol.turns import TextInput, TurnStartParams
 
+T = TypeVar("T")
 DESKTOP = Foreign(
     pid=4_242,
     since=AT,
@@ -84,6 +85,12 @@ class House:
 def wall_ms() -> int:
     """The fakes' wall clock: it moves with trio's."""
     return AT + round(trio.current_time() * 1_000)
+
+
+async def inline(work: Callable[[], T], /) -> T:
+    """Run `work` here, after a checkpoint: a mock clock would jump while a thread works."""
+    await trio.lowlevel.checkpoint()
+    return work()
 
 
 @asynccontextmanager

@@ -5,7 +5,7 @@ text]}`), the hot path of the protocol.
 """
 
 from enum import IntEnum
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final
 
 from transport.protocol.approvals import Approval
 from transport.protocol.base import OpenEnum, WireModel
@@ -224,5 +224,3 @@ class SessionClosing(EventData):
 SESSION_EVENTS: Final[dict[str, type[EventData]]] = {
     model.event: model for model in (Gap, SessionChanged, SessionClosing)
 }
-
-ThreadSelection = Literal["all"] | list[str]

@@ -1,1 +1,1 @@
-"""The commands: names, options, help; what they do is imported when they run."""
+"""The commands: names, options, help; what they do is imported when they run. Blocking I/O."""

@@ -1,4 +1,4 @@
-"""Commands for a paired device: `connect`, then look and act. Typer only; no I/O of its own."""
+"""Commands for a paired device: `connect`, then look and act. Blocking I/O."""
 
 from functools import partial
 from typing import Annotated

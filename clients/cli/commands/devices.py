@@ -1,4 +1,4 @@
-"""Commands for the owner: `devices list|grant|revoke`. Typer only; no I/O of its own."""
+"""Commands for the owner: `devices list|grant|revoke`. Blocking I/O."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, cast

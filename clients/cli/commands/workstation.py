@@ -1,4 +1,4 @@
-"""Commands for the workstation: `serve`, `pair`, `lock`, `demo`. Typer only; no I/O of its own."""
+"""Commands for the workstation: `serve`, `pair`, `lock`, `demo`. Blocking I/O."""
 
 from functools import partial
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""v2 models as lines for a person: pure functions, one module a family."""
+"""v2 models as lines for a person, one module a family. Sans-IO."""
