@@ -26,7 +26,7 @@ class ThreadStart:
         check_alive(caller)
         self._way.keeper.check()
         guard = self._way.guard(caller)
-        lease = await self._way.open(None, guard)
+        lease = await self._way.open(caller, None, guard)
 
         async def steps(sent: Sent) -> ThreadStartResult:
             await self._way.ledger.hand(flight, THREAD_START.name)

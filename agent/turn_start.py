@@ -79,7 +79,7 @@ class TurnStart:
         pending = await self._way.newest.pending(thread_id)
         check_pending(pending, allowed=params.allow_pending)
         guard = self._way.guard(caller, thread_id)
-        lease = await self._way.open(thread_id, guard)
+        lease = await self._way.open(caller, thread_id, guard)
         try:
             loaded = await self._resume(lease, thread_id, guard)
             check_settings(caller, loaded.settings, self._way.inside(caller))

@@ -20,7 +20,7 @@ from agent.scopes import Caller, check_alive
 from agent.sight import Sight
 from agent.supervisor import Supervisor
 from agent.writers import Watch
-from transport.errors import Refusal
+from transport.errors import Overloaded, Refusal
 from transport.protocol.base import WireModel
 from transport.protocol.events import Notice, NoticeLevel
 from transport.protocol.turns import TextInput, Turn
@@ -67,12 +67,24 @@ class Way:
         """Return the test whether a folder lies inside the caller's roots."""
         return lambda cwd: self.sight.roots.contains(caller, cwd)
 
-    async def open(self, thread_id: str | None, guard: Guard) -> Lease:
+    async def open(self, caller: Caller, thread_id: str | None, guard: Guard) -> Lease:
         """Start a fresh writer. Raises: Refusal; then nothing is left."""
         try:
             return await self.pool.open(thread_id, guard=guard)
+        except Overloaded as refusal:
+            raise self._shown(caller, refusal) from None
         except AdapterError as exc:
             raise self.failed_before(exc, thread_id or "") from exc
+
+    def _shown(self, caller: Caller, refusal: Overloaded) -> Overloaded:
+        """Name only those busy threads that exist for the caller."""
+        data = dict(refusal.data)
+        busy: list[str] = data.pop("threads", [])
+        if seen := [one for one in busy if self.sight.sees(caller, one)]:
+            data["threads"] = seen
+        return Overloaded(
+            refusal.message, data=data, retry_after_ms=refusal.retry_after_ms
+        )
 
     def failed_before(self, exc: AdapterError, thread_id: str) -> Refusal:
         """Return what a client is told of an error before anything was handed in."""

@@ -14,8 +14,8 @@ from tests.security.test_edge_cases import open_peer
 from tests.support.agents import Device, House, open_agent, open_owner, pair_device
 from tests.support.edge import Peer
 from transport.client import Client
-from transport.protocol import admin
-from transport.protocol.methods import DEVICE_GRANT
+from transport.protocol import admin, turns
+from transport.protocol.methods import DEVICE_GRANT, TURN_START
 
 START: dict[str, Any] = {
     "input": [{"type": "text", "text": "x"}],
@@ -227,3 +227,87 @@ async def test_an_answer_that_was_read_with_wider_rights_is_not_given(
                     answer = await peer.answer(number)
                     assert answer["error"]["code"] == "forbidden"
                     assert "question of t1" not in str([answer, *peer.others])
+
+
+async def test_who_is_busy_is_told_only_of_threads_that_are_for_the_device(
+    tmp_path: Path, rooms: tuple[Path, Path]
+) -> None:
+    mine, other = rooms
+    with trio.fail_after(30):
+        async with open_agent(tmp_path) as house, open_owner(house) as owner:
+            for number, cwd in enumerate((other, other, other, mine, mine)):
+                house.runtime.add(f"thr_{number}", "t1", cwd=str(cwd))
+            device = await pair_device(house, only=[mine], scopes=["read", "write"])
+            for number in range(4):
+                text = [turns.TextInput(type="text", text="x")]
+                params = turns.TurnStartParams(
+                    thread_id=f"thr_{number}", input=text, request_key=f"k{number:016d}"
+                )
+                await owner.call(TURN_START, params)
+            async with open_peer(house, device) as peer:
+                answer = await peer.call("turn/start", {**START, "threadId": "thr_4"})
+                error = answer["error"]
+                assert error["code"] == "overloaded"
+                assert error["data"] == {"limit": 4, "threads": ["thr_3"]}
+
+
+async def test_an_approval_of_a_hidden_thread_is_as_if_it_were_not_there(
+    tmp_path: Path, rooms: tuple[Path, Path]
+) -> None:
+    mine, other = rooms
+    scopes = ["read", "write", "approve", "approve.session"]
+    with trio.fail_after(30):
+        async with open_agent(tmp_path) as house, open_owner(house) as owner:
+            house.runtime.add("hidden", "t1", cwd=str(other))
+            device = await pair_device(house, only=[mine], scopes=scopes)
+            text = [turns.TextInput(type="text", text="x")]
+            params = turns.TurnStartParams(
+                thread_id="hidden", input=text, request_key="k" * 16
+            )
+            await owner.call(TURN_START, params)
+            asked = house.runtime.writers[0].ask()
+            async with open_peer(house, device) as peer:
+                for shown in ({}, {"threadId": "hidden"}):
+                    page = (await peer.call("approval/list", shown))["result"]
+                    assert page["approvals"] == []
+                answers = [
+                    await peer.call(
+                        "approval/answer",
+                        {"approvalId": name, "digest": asked.digest, "choice": choice},
+                    )
+                    for name in (asked.id, "apr_guessed")
+                    for choice in ("accept", "decline", "what")
+                ]
+                told = {
+                    str(one["error"]).replace(asked.id, "apr_guessed")
+                    for one in answers
+                }
+                assert len(told) == 1, "no oracle"
+            assert "answer" not in house.runtime.log
+            assert house.runtime.writers[0].approvals() == [asked]
+
+
+@pytest.mark.parametrize("again", ["approval/answer", "turn/start"])
+async def test_what_one_device_did_is_not_repeated_or_taken_over_by_another(
+    tmp_path: Path, rooms: tuple[Path, Path], again: str
+) -> None:
+    mine, _ = rooms
+    scopes = ["read", "write", "approve"]
+    with trio.fail_after(30):
+        async with open_agent(tmp_path) as house:
+            house.runtime.add("thr_1", "t1", cwd=str(mine))
+            first = await pair_device(house, only=[mine], scopes=scopes)
+            second = await pair_device(house, only=[mine], scopes=scopes)
+            async with open_peer(house, first) as one, open_peer(house, second) as two:
+                start = {**START, "threadId": "thr_1"}
+                assert "result" in await one.call("turn/start", start)
+                asked = house.runtime.writers[0].ask()
+                yes = {"approvalId": asked.id, "digest": asked.digest}
+                yes["choice"] = "accept"
+                assert "result" in await one.call("approval/answer", yes)
+                params = start if again == "turn/start" else yes
+                assert "result" in await one.call(again, params), "the same answer"
+                code = (await two.call(again, params))["error"]["code"]
+                assert code == {"turn/start": "conflict"}.get(again, "approvalClosed")
+            assert house.runtime.log.count("start_turn") == 1
+            assert house.runtime.log.count("answer") == 1
