@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from adapter.errors import AnswerShapeError
+from adapter.failures import turn_error
 from adapter.items import Frame, item_from
-from adapter.limits import NOTICE_CHARS, PATH_BYTES, PREVIEW_CHARS
+from adapter.limits import PATH_BYTES, PREVIEW_CHARS
 from adapter.runtime import EffectiveSettings
 from adapter.shapes import (
     MISFITS,
@@ -34,7 +35,7 @@ from transport.protocol.threads import (
     ThreadSettings,
     ThreadStatus,
 )
-from transport.protocol.turns import Turn, TurnError, TurnStatus
+from transport.protocol.turns import Turn, TurnStatus
 
 HISTORY: Final = "codex:history"
 
@@ -162,20 +163,6 @@ def ended_turn(raw: Mapping[str, Any], thread_id: str) -> Turn:
         duration_ms=maybe_whole(turn.get("durationMs")),
         inferred=True if cut_off else None,
     )
-
-
-def turn_error(raw: object) -> TurnError | None:
-    """Return why a turn failed; the code is Codex's own word, an object's only key."""
-    if raw is None:
-        return None
-    error = cast("codex.TurnError", mapping(raw))
-    info: object = error.get("codexErrorInfo")
-    if isinstance(info, Mapping):
-        info = next(iter(cast("Mapping[str, object]", info)), None)
-    message = text(error["message"])
-    details = maybe_text(error.get("additionalDetails"))
-    whole = f"{message}: {details}" if details and details not in message else message
-    return TurnError(code=_word(info) or "other", message=whole[:NOTICE_CHARS])
 
 
 def status_from(raw: object) -> ThreadStatus:

@@ -1,83 +1,62 @@
-"""Codex's items as v2 items, by table: five kinds in full, the rest in a line. Sans-IO.
+"""Codex's items as v2 items, by table; what has no kind of its own is a line. Sans-IO.
 
 PROTOCOL.md section 5. Live items and stored ones take the same way, so an item looks
 alike from both.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any, Final, cast
 
+from adapter.agent_items import subagent_activity, subagent_call
 from adapter.changes import changes_from
-from adapter.limits import ACTIONS, ATTACHMENTS, CHANGES, ITEM_BYTES, TEXT_BYTES
-from adapter.shapes import (
-    mapping,
-    maybe_id,
-    maybe_text,
-    maybe_whole,
-    sequence,
-    text,
-    wire_id,
+from adapter.item_frame import Build, Cutter, Frame, base_of
+from adapter.limits import (
+    ACTIONS,
+    ATTACHMENTS,
+    CHANGES,
+    CITATIONS,
+    ITEM_BYTES,
+    TEXT_BYTES,
 )
+from adapter.shapes import mapping, maybe_id, maybe_text, maybe_whole, sequence, text
 from adapter.summaries import summary_of
-from adapter.texts import byte_size, cut, packed_bound, prefix
+from adapter.texts import byte_size, packed_bound, prefix
+from adapter.tool_items import (
+    client_tool,
+    function_output,
+    image_made,
+    image_viewed,
+    mcp_tool,
+    web_search,
+)
 from generated import codex
 from transport.protocol.items import (
     AgentMessage,
+    Citation,
     Command,
     CommandAction,
+    Compaction,
     FileChange,
     Item,
     ItemStatus,
     OtherItem,
+    Plan,
     Reasoning,
+    Review,
     UserMessage,
 )
+from transport.protocol.work_items import ReviewPhase
+
+__all__ = ["Frame", "ended_as", "item_from"]
 
 _LIMITS: Final = (TEXT_BYTES, 16 * 1024, 4 * 1024, 1024, 512, 256)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
-    """What is known of an item from around it. Times in ms.
-
-    `status` overrides the item's own; `unfinished` replaces one that says in progress.
-    """
-
-    turn_id: str
-    provenance: str
-    started_at: int | None = None
-    completed_at: int | None = None
-    status: ItemStatus | None = None
-    unfinished: ItemStatus = ItemStatus.COMPLETED
-    background: bool | None = None
-    stable_id: bool | None = None
-
-
-@dataclass(slots=True, kw_only=True)
-class _Cutter:
-    """Cuts the texts of one item, and remembers which."""
-
-    limit: int
-    sizes: dict[str, int] = field(default_factory=dict[str, int])
-    dropped: set[str] = field(default_factory=set[str])
-
-    def __call__(self, name: str, whole: str, limit: int | None = None) -> str:
-        kept = cut(whole, min(self.limit, limit or self.limit))
-        if kept != whole:
-            self.sizes[name] = self.sizes.get(name, 0) + byte_size(whole)
-        return kept
-
-    @property
-    def truncated(self) -> list[str] | None:
-        return sorted(self.sizes.keys() | self.dropped) or None
 
 
 def item_from(raw: Mapping[str, Any], frame: Frame) -> Item:
     """Return the v2 item; at most 256 KiB packed. Raises one of `MISFITS`."""
     build = _BUILDERS.get(text(raw["type"]), _other)
     for limit in _LIMITS:
-        item = build(raw, _Cutter(limit=limit), frame)
+        item = build(raw, Cutter(limit=limit), frame)
         if packed_bound(item.wire()) <= ITEM_BYTES:
             return item
     raise ValueError("an item whose ids and paths alone are too large")
@@ -90,30 +69,7 @@ def ended_as(item: Item, status: ItemStatus, at: int, provenance: str) -> Item:
     )
 
 
-def _base(raw: Mapping[str, Any], cutter: _Cutter, frame: Frame) -> dict[str, Any]:
-    started, ended = raw.get("startedAtMs"), raw.get("completedAtMs")
-    return {
-        "id": wire_id(raw["id"]),
-        "turn_id": frame.turn_id,
-        "status": frame.status or _status(raw.get("status"), frame.unfinished),
-        "started_at": frame.started_at or maybe_whole(started),
-        "completed_at": frame.completed_at or maybe_whole(ended),
-        "background": frame.background,
-        "stable_id": frame.stable_id,
-        "provenance": frame.provenance,
-        "truncated": cutter.truncated,
-        "sizes": cutter.sizes or None,
-    }
-
-
-def _status(word: object, unfinished: ItemStatus) -> ItemStatus:
-    if not isinstance(word, str):
-        return ItemStatus.COMPLETED
-    status = ItemStatus(word)
-    return unfinished if status is ItemStatus.IN_PROGRESS else status
-
-
-def _user_message(raw: Mapping[str, Any], cutter: _Cutter, frame: Frame) -> Item:
+def _user_message(raw: Mapping[str, Any], cutter: Cutter, frame: Frame) -> Item:
     item = cast("codex.ThreadItemUserMessage", raw)
     inputs = [mapping(part) for part in sequence(item["content"])]
     words = [text(part["text"]) for part in inputs if part["type"] == "text"]
@@ -123,7 +79,7 @@ def _user_message(raw: Mapping[str, Any], cutter: _Cutter, frame: Frame) -> Item
     said = cutter("text", "\n".join(words))
     names = [cutter("attachments", name, 1024) for name in attached[:ATTACHMENTS]]
     return UserMessage(
-        **_base(raw, cutter, frame),
+        **base_of(raw, cutter, frame),
         text=said,
         attachments=names,
         client_key=maybe_id(item.get("clientId")),
@@ -138,12 +94,38 @@ def _attachment(part: Mapping[str, Any]) -> str:
     return text(part["type"])
 
 
-def _agent_message(raw: Mapping[str, Any], cutter: _Cutter, frame: Frame) -> Item:
+def _agent_message(raw: Mapping[str, Any], cutter: Cutter, frame: Frame) -> Item:
     item = cast("codex.ThreadItemAgentMessage", raw)
     parts = [text(item["text"]), *map(_question, sequence(item.get("questions")))]
     said = cutter("text", "\n".join(part for part in parts if part))
-    phase = maybe_text(item.get("phase"))
-    return AgentMessage(**_base(raw, cutter, frame), text=said, phase=phase)
+    cited = _citations(item.get("memoryCitation"), cutter)
+    return AgentMessage(
+        **base_of(raw, cutter, frame),
+        text=said,
+        phase=maybe_text(item.get("phase")),
+        delivery=maybe_text(item.get("delivery")),
+        citations=cited or None,
+    )
+
+
+def _citations(raw: object, cutter: Cutter) -> list[Citation]:
+    if raw is None:
+        return []
+    entries = sequence(mapping(raw).get("entries"))
+    if len(entries) > CITATIONS:
+        cutter.dropped.add("citations")
+    return [_citation(mapping(one), cutter) for one in entries[:CITATIONS]]
+
+
+def _citation(raw: Mapping[str, Any], cutter: Cutter) -> Citation:
+    entry = cast("codex.MemoryCitationEntry", raw)
+    note = maybe_text(entry.get("note"))
+    return Citation(
+        path=cutter("citations", text(entry["path"]), 1024),
+        note=cutter("citations", note, 1024) if note else None,
+        line_start=maybe_whole(entry.get("lineStart")),
+        line_end=maybe_whole(entry.get("lineEnd")),
+    )
 
 
 def _question(raw: object) -> str:
@@ -158,7 +140,7 @@ def _option(raw: object) -> str:
     return text(raw if isinstance(raw, str) else mapping(raw).get("label", ""))
 
 
-def _reasoning(raw: Mapping[str, Any], cutter: _Cutter, frame: Frame) -> Item:
+def _reasoning(raw: Mapping[str, Any], cutter: Cutter, frame: Frame) -> Item:
     item = cast("codex.ThreadItemReasoning", raw)
     parts = [text(part) for part in sequence(item.get("summary"))]
     content = "\n\n".join(text(part) for part in sequence(item.get("content")))
@@ -166,10 +148,10 @@ def _reasoning(raw: Mapping[str, Any], cutter: _Cutter, frame: Frame) -> Item:
     if byte_size(whole) > cutter.limit:
         parts = [cutter("summary", whole)]
     said = cutter("text", content) if content else None
-    return Reasoning(**_base(raw, cutter, frame), summary=parts, text=said)
+    return Reasoning(**base_of(raw, cutter, frame), summary=parts, text=said)
 
 
-def _command(raw: Mapping[str, Any], cutter: _Cutter, frame: Frame) -> Item:
+def _command(raw: Mapping[str, Any], cutter: Cutter, frame: Frame) -> Item:
     item = cast("codex.ThreadItemCommandExecution", raw)
     output = maybe_text(item.get("aggregatedOutput")) or ""
     actions = sequence(item.get("commandActions"))
@@ -180,7 +162,7 @@ def _command(raw: Mapping[str, Any], cutter: _Cutter, frame: Frame) -> Item:
     shown = cutter("output", output)
     listed = [_action(action, cutter) for action in actions[:ACTIONS]]
     return Command(
-        **_base(raw, cutter, frame),
+        **base_of(raw, cutter, frame),
         command=command,
         cwd=cwd,
         output=shown,
@@ -191,7 +173,7 @@ def _command(raw: Mapping[str, Any], cutter: _Cutter, frame: Frame) -> Item:
     )
 
 
-def _action(raw: object, cutter: _Cutter) -> CommandAction:
+def _action(raw: object, cutter: Cutter) -> CommandAction:
     action = mapping(raw)
     path, command = maybe_text(action.get("path")), maybe_text(action.get("command"))
     return CommandAction(
@@ -201,28 +183,65 @@ def _action(raw: object, cutter: _Cutter) -> CommandAction:
     )
 
 
-def _file_change(raw: Mapping[str, Any], cutter: _Cutter, frame: Frame) -> Item:
+def _file_change(raw: Mapping[str, Any], cutter: Cutter, frame: Frame) -> Item:
     item = cast("codex.ThreadItemFileChange", raw)
     changes = sequence(item["changes"])
     if len(changes) > CHANGES:
         cutter.dropped.add("changes")
     shown = changes_from(changes[:CHANGES], lambda diff: cutter("changes", diff))
-    base = _base(raw, cutter, frame)
+    base = base_of(raw, cutter, frame)
     return FileChange(**base, changes=shown, files=len(changes))
 
 
-def _other(raw: Mapping[str, Any], cutter: _Cutter, frame: Frame) -> Item:
+def _plan(raw: Mapping[str, Any], cutter: Cutter, frame: Frame) -> Item:
+    said = cutter("text", text(cast("codex.ThreadItemPlan", raw)["text"]))
+    return Plan(**base_of(raw, cutter, frame), text=said)
+
+
+def _review_entered(raw: Mapping[str, Any], cutter: Cutter, frame: Frame) -> Item:
+    return _review(raw, cutter, frame, ReviewPhase.ENTERED)
+
+
+def _review_exited(raw: Mapping[str, Any], cutter: Cutter, frame: Frame) -> Item:
+    return _review(raw, cutter, frame, ReviewPhase.EXITED)
+
+
+def _review(
+    raw: Mapping[str, Any], cutter: Cutter, frame: Frame, phase: ReviewPhase
+) -> Item:
+    said = maybe_text(raw.get("review"))
+    shown = cutter("text", said) if said else None
+    return Review(**base_of(raw, cutter, frame), phase=phase, text=shown)
+
+
+def _compaction(raw: Mapping[str, Any], cutter: Cutter, frame: Frame) -> Item:
+    return Compaction(**base_of(raw, cutter, frame))
+
+
+def _other(raw: Mapping[str, Any], cutter: Cutter, frame: Frame) -> Item:
     return OtherItem(
-        **_base(raw, cutter, frame),
+        **base_of(raw, cutter, frame),
         source_type=prefix(text(raw["type"]), 128),
         summary=summary_of(raw),
     )
 
 
-_BUILDERS: Final[Mapping[str, Callable[[Mapping[str, Any], _Cutter, Frame], Item]]] = {
-    "userMessage": _user_message,
+_BUILDERS: Final[Mapping[str, Build]] = {
     "agentMessage": _agent_message,
-    "reasoning": _reasoning,
+    "collabAgentToolCall": subagent_call,
     "commandExecution": _command,
+    "contextCompaction": _compaction,
+    "dynamicToolCall": client_tool,
+    "enteredReviewMode": _review_entered,
+    "exitedReviewMode": _review_exited,
     "fileChange": _file_change,
+    "functionCallOutput": function_output,
+    "imageGeneration": image_made,
+    "imageView": image_viewed,
+    "mcpToolCall": mcp_tool,
+    "plan": _plan,
+    "reasoning": _reasoning,
+    "subAgentActivity": subagent_activity,
+    "userMessage": _user_message,
+    "webSearch": web_search,
 }

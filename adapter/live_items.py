@@ -92,6 +92,19 @@ def item_ended(
     return events + _preview(live, node, item, at)
 
 
+def model_call_lost(live: Live, turn_id: str, at: int) -> Events:
+    """Codex asks the model again: what the last call had begun to say is abandoned.
+
+    It would stay open until its turn ends, and look as if it still grew. Calls of tools
+    and finished texts are kept.
+    """
+    return [
+        live.interrupt(opened, at, "error")
+        for opened in live.items.of_turn(live.turn_id(turn_id))
+        if opened.streamed
+    ]
+
+
 def _final(live: Live, node: Node, opened: OpenItem, raw: Raw, ended: int) -> Item:
     """Return the item as Codex ended it; where that cannot be read, as far as it came."""
     frame = replace(
@@ -121,7 +134,10 @@ def _frame(live: Live, node: Node, turn_id: str, seen: str) -> Frame:
 def _meet_agents(live: Live, node: Node, raw: Raw) -> None:
     """Learn of sub-agents from the items that spawn and watch them."""
     if raw["type"] == "subAgentActivity":
-        live.tree.link(wire_id(raw["agentThreadId"]), node.id)
+        child = wire_id(raw["agentThreadId"])
+        live.tree.link(child, node.id)
+        name = one_line(maybe_text(raw.get("agentPath")) or "", PREVIEW_CHARS)
+        live.tree.node(child).name = name or None
     elif raw["type"] == "collabAgentToolCall" and raw.get("tool") == "spawnAgent":
         prompt = one_line(maybe_text(raw.get("prompt")) or "", PREVIEW_CHARS)
         for child in sequence(raw["receiverThreadIds"]):

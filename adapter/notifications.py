@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from adapter import live_items, live_threads, live_turns, passing
+from adapter.failures import error_text
 from adapter.history import thread_settings_from
 from adapter.limits import PLAN_STEPS, PREVIEW_CHARS, REASON_BYTES, TEXT_BYTES
 from adapter.live import Events, Live
+from adapter.notices import notice
 from adapter.passing import Passed
 from adapter.shapes import (
     mapping,
@@ -90,7 +92,7 @@ def _turn_plan(live: Live, raw: Raw, at: int) -> Events:
 
 def _usage(live: Live, raw: Raw, at: int) -> Events:
     said = cast("codex.ThreadTokenUsageUpdatedNotification", raw)
-    total = said["tokenUsage"]["total"]
+    total, last = said["tokenUsage"]["total"], said["tokenUsage"]["last"]
     usage = Usage(
         input=whole(total["inputTokens"]),
         cached_input=whole(total["cachedInputTokens"]),
@@ -98,6 +100,7 @@ def _usage(live: Live, raw: Raw, at: int) -> Events:
         reasoning=whole(total["reasoningOutputTokens"]),
         total=whole(total["totalTokens"]),
         context_window=maybe_whole(said["tokenUsage"].get("modelContextWindow")),
+        context_used=whole(last["totalTokens"]),
     )
     turn_id = wire_id(said["turnId"])
     return live_turns.turn_used(live, wire_id(said["threadId"]), turn_id, usage, at)
@@ -178,6 +181,18 @@ def _closed(live: Live, raw: Raw, at: int) -> Events:
     return live_threads.cut_off(live, wire_id(raw["threadId"]), at)
 
 
+def _error(live: Live, raw: Raw, at: int) -> Events:
+    """A retry. An error that is final is told with its turn."""
+    said = cast("codex.ErrorNotification", raw)
+    if said["willRetry"] is not True:
+        return []
+    thread_id = wire_id(said["threadId"])
+    events = live_items.model_call_lost(live, wire_id(said["turnId"]), at)
+    words = error_text(mapping(said["error"]))
+    told = notice(NoticeLevel.WARNING, "modelRetry", words, thread_id)
+    return [*events, live.event(thread_id, told, at)]
+
+
 def _goal(live: Live, raw: Raw, _: int) -> Events:
     """No event in 2.0; an active goal keeps the writer. A cleared one has none."""
     goal = mapping(raw.get("goal") or {})
@@ -208,9 +223,7 @@ NOTIFICATIONS: Final[Mapping[str, Rule | Passed | Ignored]] = {
         level=NoticeLevel.WARNING, code="configWarning", say=passing.config_warning
     ),
     "deprecationNotice": Ignored("about our own use of Codex's protocol"),
-    "error": Passed(
-        level=NoticeLevel.WARNING, code="modelRetry", say=passing.error, repeats=True
-    ),
+    "error": Rule(_error),
     "externalAgentConfig/import/completed": _WORKSTATION,
     "externalAgentConfig/import/progress": _WORKSTATION,
     "fs/changed": _NEVER_ASKED,
@@ -240,8 +253,10 @@ NOTIFICATIONS: Final[Mapping[str, Rule | Passed | Ignored]] = {
     "item/fileChange/patchUpdated": Ignored(
         "comes before its item, with other paths; the item holds the whole change"
     ),
-    "item/mcpToolCall/progress": Ignored("an MCP call is one line in protocol 2.0"),
-    "item/plan/delta": Ignored("a plan item is one line in protocol 2.0"),
+    "item/mcpToolCall/progress": Ignored(
+        "no version sends it; the item has the result"
+    ),
+    "item/plan/delta": _delta(DeltaChannel.PLAN),
     "item/reasoning/summaryPartAdded": Ignored("each delta says its part"),
     "item/reasoning/summaryTextDelta": _delta(DeltaChannel.SUMMARY, "summaryIndex"),
     "item/reasoning/textDelta": _delta(DeltaChannel.REASONING, "contentIndex"),

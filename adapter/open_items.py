@@ -11,7 +11,7 @@ from typing import Any, Final
 from adapter.limits import CLOSED_ITEMS, TEXT_BYTES
 from adapter.texts import byte_size, cut, prefix
 from transport.protocol.events import DeltaChannel
-from transport.protocol.items import AgentMessage, Command, Item, Reasoning
+from transport.protocol.items import AgentMessage, Command, Item, Plan, Reasoning
 
 _HEAD: Final = TEXT_BYTES - TEXT_BYTES // 4
 _TAIL: Final = TEXT_BYTES // 4
@@ -27,6 +27,8 @@ _OUTLIVE: Final = frozenset(
     }
 )
 """Types that go on by themselves when their turn completed: something else runs them."""
+
+_STREAMED: Final = frozenset({"agentMessage", "plan", "reasoning"})
 
 
 class TextSoFar:
@@ -84,6 +86,11 @@ class OpenItem:
         """Whether it may go on after its turn completed."""
         return self.source_type in _OUTLIVE
 
+    @property
+    def streamed(self) -> bool:
+        """Whether it comes word by word from a model call, and is lost with it."""
+        return self.source_type in _STREAMED
+
     def append(self, channel: DeltaChannel, part: int, text: str) -> None:
         """Take a delta in."""
         self.spawned = self.spawned or channel is DeltaChannel.OUTPUT
@@ -108,6 +115,8 @@ class OpenItem:
         match self.item:
             case AgentMessage(text=text):
                 yield from self._field("text", DeltaChannel.TEXT, before=text)
+            case Plan(text=text):
+                yield from self._field("text", DeltaChannel.PLAN, before=text)
             case Reasoning():
                 yield from self._field("summary", DeltaChannel.SUMMARY)
                 yield from self._field("text", DeltaChannel.REASONING)

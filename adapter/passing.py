@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from adapter.shapes import mapping, maybe_text, sequence, text
-from adapter.texts import one_line
+from adapter.texts import one_line, without_backtrace
 from generated import codex
 from transport.protocol.events import NoticeLevel
 
@@ -43,22 +43,13 @@ def config_warning(raw: Raw) -> str:
     return f"{whole} ({place})" if place else whole
 
 
-def error(raw: Raw) -> str | None:
-    """`error`: a retry. A final one is told with its turn."""
-    said = cast("codex.ErrorNotification", raw)
-    if said["willRetry"] is not True:
-        return None
-    details = maybe_text(said["error"].get("additionalDetails"))
-    message = text(said["error"]["message"])
-    return f"{message} ({details})" if details else message
-
-
 def mcp_server(raw: Raw) -> str | None:
     """`mcpServer/startupStatus/updated`: only where a server did not start."""
     said = cast("codex.McpServerStatusUpdatedNotification", raw)
     if said["status"] != "failed":
         return None
-    why = one_line(maybe_text(said.get("error")) or "no reason given", 300)
+    error = without_backtrace(maybe_text(said.get("error")) or "no reason given")
+    why = one_line(error, 300)
     return f"the MCP server {text(said['name'])} did not start: {why}"
 
 
@@ -77,10 +68,33 @@ def auto_review(raw: Raw) -> str:
     """`item/autoApprovalReview/completed`: Codex decided at the workstation."""
     said = cast("codex.ItemGuardianApprovalReviewCompletedNotification", raw)
     review, action = said["review"], mapping(said["action"])
-    what = one_line(maybe_text(action.get("command")) or text(action["type"]), 200)
+    what = one_line(_reviewed(action), 200)
     why = one_line(maybe_text(review.get("rationale")) or "", 300)
     verdict = f"Codex's own review: {text(review['status'])}: {what}"
     return f"{verdict} ({why})" if why else verdict
+
+
+def _reviewed(action: Raw) -> str:
+    """What the review was about, by its kind; a kind that is not known is named."""
+    kind = text(action["type"])
+    match kind:
+        case "command":
+            return text(action["command"])
+        case "execve":
+            return " ".join(text(word) for word in sequence(action["argv"]))
+        case "writeStdin":
+            return f"type into a running command: {text(action['stdin'])!r}"
+        case "applyPatch":
+            files = ", ".join(text(path) for path in sequence(action["files"]))
+            return f"change {files}"
+        case "networkAccess":
+            return f"network access to {text(action['host'])}"
+        case "mcpToolCall":
+            return f"the tool {text(action['server'])}.{text(action['toolName'])}"
+        case "requestPermissions":
+            return f"more permissions: {maybe_text(action.get('reason')) or ''}"
+        case _:
+            return kind
 
 
 def strict_review(_: Raw) -> str:

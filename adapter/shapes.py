@@ -5,6 +5,7 @@ time. What does not fit raises `MisfitError`, which never leaves the adapter's c
 """
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
@@ -81,6 +82,14 @@ def sequence(value: object) -> Sequence[Any]:
     if not isinstance(value, list | tuple):
         raise MisfitError(f"a list was expected, not {type(value).__name__}")
     return cast("Sequence[Any]", value)
+
+
+def json_text(value: object) -> str:
+    """Return a value of any shape as JSON, in characters that a person can read."""
+    try:
+        return text(json.dumps(value, ensure_ascii=False))
+    except RecursionError as exc:
+        raise MisfitError("a value is nested too deep") from exc
 
 
 def wire_id(value: object) -> str:

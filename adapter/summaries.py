@@ -26,23 +26,13 @@ def _word(raw: Raw, key: str) -> str:
     return words.encode("utf-8", "replace").decode()
 
 
-def _message(raw: Raw, key: str) -> str:
-    value = raw.get(key)
-    return _word(cast("Raw", value), "message") if isinstance(value, Mapping) else ""
-
-
-def _mcp_tool(raw: Raw) -> str:
-    call = f"{_word(raw, 'server')}.{_word(raw, 'tool')}"
-    error = _message(raw, "error")
-    return f"MCP tool {call} failed: {error}" if error else f"MCP tool {call}"
-
-
-def _agent_tool(raw: Raw) -> str:
-    return f"sub-agent {_word(raw, 'tool')}: {_word(raw, 'prompt')}".rstrip(": ")
-
-
-def _agent(raw: Raw) -> str:
-    return f"sub-agent {_word(raw, 'agentPath')} {_word(raw, 'kind')}".rstrip()
+def _hook(raw: Raw) -> str:
+    fragments = raw.get("fragments")
+    parts = cast("list[object]", fragments) if isinstance(fragments, list) else []
+    said = [
+        _word(cast("Raw", one), "text") for one in parts if isinstance(one, Mapping)
+    ]
+    return f"a hook added to the prompt: {' '.join(said)}".rstrip(": ")
 
 
 def _sleep(raw: Raw) -> str:
@@ -50,18 +40,6 @@ def _sleep(raw: Raw) -> str:
 
 
 _LINES: Final[Mapping[str, Callable[[Raw], str]]] = {
-    "collabAgentToolCall": _agent_tool,
-    "contextCompaction": lambda _: "the context was compacted",
-    "dynamicToolCall": lambda raw: f"tool {_word(raw, 'tool')}",
-    "enteredReviewMode": lambda raw: f"review of {_word(raw, 'review')}",
-    "exitedReviewMode": lambda raw: f"review: {_word(raw, 'review')}",
-    "functionCallOutput": lambda raw: f"result of {_word(raw, 'name')}",
-    "hookPrompt": lambda _: "a hook added to the prompt",
-    "imageGeneration": lambda _: "an image was made",
-    "imageView": lambda raw: f"looked at {_word(raw, 'path')}",
-    "mcpToolCall": _mcp_tool,
-    "plan": lambda raw: f"plan: {_word(raw, 'text')}",
+    "hookPrompt": _hook,
     "sleep": _sleep,
-    "subAgentActivity": _agent,
-    "webSearch": lambda raw: f"searched the web: {_word(raw, 'query')}",
 }

@@ -7,6 +7,7 @@ whatever it was cut for is named, true sizes stay beside it.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
+_BACKTRACE: Final = "Stack backtrace:"
 _MARK_BYTES: Final = 48  # room for the line that says what is missing
 
 
@@ -50,6 +51,11 @@ def one_line(text: str, limit: int) -> str:
     """Return the text on one line, at most `limit` characters."""
     line = " ".join(text[: limit * 4].split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def without_backtrace(text: str) -> str:
+    """Return an error of Codex without the Rust frames that it may end with."""
+    return text.partition(_BACKTRACE)[0].rstrip() if _BACKTRACE in text else text
 
 
 def packed_bound(value: Any) -> int:

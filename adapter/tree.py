@@ -40,6 +40,7 @@ class Node:
     goal: bool = False
     legacy: bool = False
     prompt: str = ""
+    name: str | None = None
 
     @property
     def status(self) -> ThreadStatus:
@@ -156,6 +157,7 @@ class Tree:
             return None
         return Thread(
             id=node.id,
+            title=node.name,
             preview=node.prompt,
             cwd=root.base.cwd,
             source="subAgent",

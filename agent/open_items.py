@@ -16,7 +16,7 @@ from transport.protocol.items import (
     FileChange,
     FileDiff,
     Item,
-    OtherItem,
+    Plan,
     Reasoning,
 )
 
@@ -125,8 +125,8 @@ def _field_of(item: Item, channel: DeltaChannel) -> str | None:
             return "output"
         case FileChange(), DeltaChannel.DIFF:
             return "changes"
-        case OtherItem(), DeltaChannel.PLAN | DeltaChannel.TEXT:
-            return "summary"
+        case Plan(), DeltaChannel.PLAN:
+            return "text"
         case _:
             return None
 

@@ -10,7 +10,15 @@ from pydantic import BaseModel
 
 from transport.errors import CLOSE_NUMBERS, REFUSALS, ErrorCode
 from transport.limits import SESSION_LIMITS
-from transport.protocol import approvals, events, gateway, items, threads, turns
+from transport.protocol import (
+    approvals,
+    events,
+    gateway,
+    items,
+    threads,
+    turns,
+    work_items,
+)
 from transport.protocol.methods import METHODS
 
 ROOT: Final = Path(__file__).parents[2]
@@ -23,7 +31,10 @@ TYPES: Final[dict[str, type[BaseModel]]] = {
     "GateState": gateway.GateState,
     "RuntimeState": gateway.RuntimeState,
     "Writer": gateway.Writer,
+    "TurnError": turns.TurnError,
     "Usage": turns.Usage,
+    "Citation": items.Citation,
+    "AgentRef": work_items.AgentRef,
 }
 ENUMS: Final[dict[str, type[StrEnum]]] = {
     "Thread.status": threads.ThreadStatus,
@@ -37,6 +48,10 @@ ENUMS: Final[dict[str, type[StrEnum]]] = {
     "Writer.kind": gateway.WriterKind,
     "RuntimeState.state": gateway.RuntimePhase,
     "Notice.level": events.NoticeLevel,
+    "Image.origin": work_items.ImageOrigin,
+    "Subagent.action": work_items.SubagentAction,
+    "Subagent.state": work_items.SubagentState,
+    "Review.phase": work_items.ReviewPhase,
 }
 KINDS: Final[dict[str, type[items.ItemBase]]] = {
     "userMessage": items.UserMessage,
@@ -44,6 +59,13 @@ KINDS: Final[dict[str, type[items.ItemBase]]] = {
     "reasoning": items.Reasoning,
     "command": items.Command,
     "fileChange": items.FileChange,
+    "toolCall": items.ToolCall,
+    "webSearch": items.WebSearch,
+    "plan": items.Plan,
+    "image": items.Image,
+    "subagent": items.Subagent,
+    "review": items.Review,
+    "compaction": items.Compaction,
     "other": items.OtherItem,
 }
 

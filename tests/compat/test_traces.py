@@ -20,15 +20,18 @@ from transport.protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
     ItemCompleted,
+    Notice,
     ThreadStarted,
     TurnCompleted,
     TurnStarted,
+    UsageChanged,
 )
-from transport.protocol.items import AgentMessage, Command, ItemStatus
+from transport.protocol.items import AgentMessage, Command, ItemStatus, Plan
 from transport.protocol.schema import protocol_schema
 from transport.protocol.turns import TurnStatus
 
 EVERY: Final = pytest.mark.parametrize("name", trace_names())
+STREAMED: Final = {"agentMessage", "plan", "reasoning"}
 SKIPPED: Final = {
     "a change of a thread that is not loaded here",
     "a turn that began twice",  # a review's second id
@@ -174,10 +177,52 @@ def test_completed_texts_are_codex_s_own(name: str) -> None:
         if raw["type"] == "agentMessage":
             assert isinstance(item, AgentMessage)
             assert item.text == raw["text"]
+        elif raw["type"] == "plan":
+            assert isinstance(item, Plan)
+            assert item.text == raw["text"]
         elif raw["type"] == "commandExecution":
             assert isinstance(item, Command)
             assert item.output == (raw["aggregatedOutput"] or "")
             assert item.exit_code == raw["exitCode"]
+
+
+@EVERY
+def test_every_item_has_a_kind_of_its_own(name: str) -> None:
+    """A new type shows here first: in a trace of the codex that brought it."""
+    kinds = [e.item.kind for e in played(name).events if isinstance(e, ItemClosed)]
+    assert "other" not in kinds
+
+
+@EVERY
+def test_no_text_of_a_person_or_an_item_holds_rust_frames(name: str) -> None:
+    for event in played(name).events:
+        if isinstance(event, ItemClosed):
+            assert "Stack backtrace" not in str(event.item.wire())
+        elif isinstance(event, Emitted):
+            assert "Stack backtrace" not in str(event.data.wire())
+
+
+@EVERY
+def test_a_text_that_grows_is_the_one_that_the_model_writes_now(name: str) -> None:
+    """After a retry nothing goes on that the lost call had begun."""
+    open_texts = set[tuple[str, str]]()
+    for event in played(name).events:
+        if isinstance(event, ItemOpened) and event.item.kind in STREAMED:
+            open_texts.add((event.item.turn_id, event.item.id))
+        elif isinstance(event, ItemClosed):
+            open_texts.discard((event.item.turn_id, event.item.id))
+        elif isinstance(event, Emitted) and isinstance(event.data, Notice):
+            retried = event.data.code == "modelRetry"
+            assert not (retried and open_texts)
+
+
+@EVERY
+def test_what_the_last_call_used_fits_the_context_window(name: str) -> None:
+    for event in played(name).events:
+        if isinstance(event, Emitted) and isinstance(event.data, UsageChanged):
+            usage = event.data.usage
+            assert usage.context_used is not None
+            assert 0 <= usage.context_used <= (usage.context_window or 0)
 
 
 @EVERY
@@ -244,16 +289,74 @@ def test_a_background_command_outlives_its_turn_and_says_so() -> None:
     assert last.status is ItemStatus.FAILED
 
 
-def test_a_half_message_that_a_retry_abandons_ends_with_its_turn() -> None:
+def test_a_half_message_that_a_retry_abandons_ends_before_the_next_begins() -> None:
     ends = [
         (event.item.status, event.item.text)
         for event in played("fail-retry-partial-then-ok").events
         if isinstance(event, ItemClosed) and isinstance(event.item, AgentMessage)
     ]
     assert ends == [
-        (ItemStatus.COMPLETED, "recovered fully"),
         (ItemStatus.INTERRUPTED, "one two three "),
+        (ItemStatus.COMPLETED, "recovered fully"),
     ]
+
+
+def test_a_completed_text_is_kept_when_the_model_is_asked_again() -> None:
+    items = [
+        event.item
+        for event in played("fail-retry-complete-then-disconnect-then-ok").events
+        if isinstance(event, ItemClosed)
+    ]
+    assert all(item.status is ItemStatus.COMPLETED for item in items)
+
+
+def test_a_plan_grows_on_its_own_channel() -> None:
+    events = played("turn-plan-mode").events
+    deltas = [e for e in events if isinstance(e, ItemDelta) and e.channel == 5]
+    ends = [
+        e.item for e in events if isinstance(e, ItemClosed) and isinstance(e.item, Plan)
+    ]
+    assert "".join(delta.text for delta in deltas) == "# Plan\n- step a\n- step b\n"
+    assert [item.text for item in ends] == ["# Plan\n- step a\n- step b\n"]
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "status"),
+    [
+        ("fail-noretry-400", "other", None),
+        ("fail-noretry-401", "httpConnectionFailed", 401),
+        ("fail-noretry-404", "modelNotFound", None),
+        ("fail-noretry-429", "responseTooManyFailedAttempts", 429),
+        ("fail-noretry-429-usage", "usageLimitExceeded", None),
+        ("fail-noretry-500", "internalServerError", None),
+        ("fail-noretry-503-overloaded", "serverOverloaded", None),
+        ("fail-noretry-failed-ctx", "contextWindowExceeded", None),
+        ("fail-noretry-failed-quota", "usageLimitExceeded", None),
+        ("fail-noretry-failed-rate", "rateLimitExceeded", None),
+    ],
+)
+def test_a_turn_that_failed_has_codex_s_code_and_the_provider_s_status(
+    name: str, code: str, status: int | None
+) -> None:
+    ended = [
+        event.data.turn
+        for event in played(name).events
+        if isinstance(event, Emitted) and isinstance(event.data, TurnCompleted)
+    ]
+    errors = [turn.error for turn in ended if turn.status is TurnStatus.FAILED]
+    assert [(e.code, e.http_status) for e in errors if e] == [(code, status)]
+
+
+def test_what_codex_decided_by_itself_is_told_with_what_it_was_about() -> None:
+    notices = [
+        event.data.message
+        for event in played("auto-approval-review").events
+        if isinstance(event, Emitted)
+        and isinstance(event.data, Notice)
+        and event.data.code == "decidedLocally"
+    ]
+    assert len(notices) == 1
+    assert "denied: /bin/bash -lc 'touch /home/user/outside9'" in notices[0]
 
 
 def test_traces_name_nothing_of_the_machine_they_come_from() -> None:

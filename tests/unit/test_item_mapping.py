@@ -56,6 +56,18 @@ def test_questions_that_are_beside_the_text_are_not_lost() -> None:
     item = mapped(says.message(text="", delivery="async", questions=asked))
     assert isinstance(item, AgentMessage)
     assert item.text == "Which one? (red / blue)"
+    assert item.delivery == "async"
+
+
+def test_a_message_names_the_files_that_it_draws_on() -> None:
+    entry = {"path": "notes.md", "note": "the plan", "lineStart": 3, "lineEnd": 9}
+    cited = {"entries": [entry] * 60, "threadIds": ["t"]}
+    item = mapped(says.message(text="so", memoryCitation=cited))
+    assert isinstance(item, AgentMessage)
+    assert item.citations is not None
+    assert len(item.citations) == 50
+    assert item.citations[0].wire() == entry
+    assert item.truncated == ["citations"]
 
 
 def test_a_long_text_keeps_head_and_tail_and_says_its_true_size() -> None:
@@ -126,21 +138,15 @@ def test_a_change_of_too_many_files_says_how_many_there_are() -> None:
 @pytest.mark.parametrize(
     ("raw", "line"),
     [
-        ({"type": "webSearch", "query": "trio"}, "searched the web: trio"),
-        ({"type": "imageView", "path": "/w/a.png"}, "looked at /w/a.png"),
-        ({"type": "contextCompaction"}, "the context was compacted"),
-        ({"type": "plan", "text": "1. read\n2. write"}, "plan: 1. read 2. write"),
-        (
-            {
-                "type": "mcpToolCall",
-                "server": "s",
-                "tool": "t",
-                "error": {"message": "x"},
-            },
-            "MCP tool s.t failed: x",
-        ),
         ({"type": "daydream", "depth": 7}, "daydream"),
         ({"type": "sleep", "durationMs": 40}, "waited 40 ms"),
+        (
+            {
+                "type": "hookPrompt",
+                "fragments": [{"text": "be\nkind"}, {"text": "now"}],
+            },
+            "a hook added to the prompt: be kind now",
+        ),
     ],
 )
 def test_every_other_type_is_one_line(raw: dict[str, Any], line: str) -> None:
@@ -150,7 +156,8 @@ def test_every_other_type_is_one_line(raw: dict[str, Any], line: str) -> None:
 
 
 def test_the_line_is_short_whatever_is_in_the_item() -> None:
-    item = mapped({"type": "plan", "id": "x", "text": "word " * 50_000})
+    words = [{"text": "word " * 50_000}]
+    item = mapped({"type": "hookPrompt", "id": "x", "fragments": words})
     assert isinstance(item, OtherItem)
     assert len(item.summary) == LINE_CHARS
 

@@ -13,7 +13,7 @@ from adapter.runtime import Emitted, ItemClosed, ItemDelta, ItemOpened, RuntimeE
 from tests.support import codex_says as says
 from tests.support.codex_says import AT, CHILD, THREAD, Raw
 from transport.protocol.events import DeltaChannel, Notice, ThreadChanged, ThreadStarted
-from transport.protocol.items import AgentMessage, Command, ItemStatus, Reasoning
+from transport.protocol.items import AgentMessage, Command, ItemStatus, Plan, Reasoning
 from transport.protocol.threads import ThreadStatus
 from transport.protocol.turns import TurnStatus
 
@@ -256,7 +256,8 @@ def test_usage_is_told_for_a_running_turn_alone() -> None:
         "outputTokens": 4,
         "reasoningOutputTokens": 0,
     }
-    usage = {"total": counts, "last": counts, "modelContextWindow": 258400}
+    last = {**counts, "totalTokens": 11}
+    usage = {"total": counts, "last": last, "modelContextWindow": 258400}
     said = {"threadId": THREAD, "tokenUsage": usage}
     codex.says("thread/tokenUsage/updated", turnId="t0", **said)  # as after a resume
     codex.begins()
@@ -267,6 +268,7 @@ def test_usage_is_told_for_a_running_turn_alone() -> None:
     assert ended is not None
     assert ended.usage is not None
     assert (ended.usage.input, ended.usage.context_window) == (10, 258400)
+    assert (ended.usage.total, ended.usage.context_used) == (15, 11)
 
 
 # Items
@@ -518,6 +520,16 @@ def test_another_thread_in_a_writer_is_a_sub_agent_of_its_root() -> None:
     assert codex.normalizer.root_of(THREAD) is None
 
 
+def test_a_sub_agent_s_thread_is_called_as_its_parent_calls_it() -> None:
+    codex = Codex()
+    codex.begins()
+    spawned: Raw = {"type": "subAgentActivity", "id": "a1", "kind": "started"}
+    spawned |= {"agentThreadId": CHILD, "agentPath": "/root/bee"}
+    codex.item("completed", spawned)
+    codex.begins("c1", on=CHILD, rootTurnId="t1")
+    assert codex.of(ThreadStarted)[0].thread.title == "/root/bee"
+
+
 def test_a_running_sub_agent_keeps_the_writer() -> None:
     codex = Codex()
     codex.begins()
@@ -619,6 +631,39 @@ def test_each_retry_is_said_and_a_final_error_is_its_turn_s() -> None:
     codex.says("error", **said, willRetry=True)
     codex.says("error", **said, willRetry=False)
     assert codex.told == ["notice modelRetry", "notice modelRetry"]
+
+
+def test_a_retry_ends_what_the_lost_call_had_begun_to_say_and_nothing_else() -> None:
+    codex = Codex()
+    codex.begins()
+    codex.item("started", says.command(processId="7"))
+    codex.item("started", says.message())
+    codex.says("item/agentMessage/delta", **says.delta("msg_1", "half a"))
+    error = {"message": "Reconnecting... 1/2", "additionalDetails": "stream closed"}
+    said = {"error": error, "threadId": THREAD, "turnId": "t1"}
+    codex.says("error", **said, willRetry=True)
+    assert codex.told[-2:] == ["end msg_1 interrupted", "notice modelRetry"]
+    assert closed(codex)[-1].text == "half a"
+    assert codex.of(Notice)[0].message == "Reconnecting... 1/2: stream closed"
+    codex.item("started", says.message())  # a provider may use its id again
+    codex.item("completed", says.message(text="whole"))
+    assert closed(codex)[-1].text == "whole"
+    codex.item("completed", says.command(status="completed", exitCode=0))
+    assert closed(codex)[-1].exit_code == 0
+
+
+def test_a_plan_grows_by_its_deltas() -> None:
+    codex = Codex()
+    codex.begins()
+    plan: Raw = {"type": "plan", "id": "p1", "text": ""}
+    codex.item("started", plan)
+    codex.says("item/plan/delta", **says.delta("p1", "# Plan\n"))
+    codex.says("item/plan/delta", **says.delta("p1", "- a"))
+    now = codex.normalizer.item(THREAD, "p1")
+    assert isinstance(now, Plan)
+    assert now.text == "# Plan\n- a"
+    codex.ends("interrupted")
+    assert closed(codex)[-1].text == "# Plan\n- a"
 
 
 def test_a_notification_of_a_newer_codex_is_a_notice_once_and_counted() -> None:

@@ -9,35 +9,39 @@ from typing import Annotated, Any, Final, Literal, cast
 from pydantic import Discriminator, Tag, model_validator
 
 from transport.protocol.base import OpenEnum, WireModel
+from transport.protocol.item_base import ItemBase, ItemStatus
+from transport.protocol.work_items import (
+    Compaction,
+    Image,
+    Plan,
+    Review,
+    Subagent,
+    ToolCall,
+    WebSearch,
+)
 
-
-class ItemStatus(OpenEnum):
-    """How far an item has come."""
-
-    IN_PROGRESS = "inProgress"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    DECLINED = "declined"
-    INTERRUPTED = "interrupted"
-    OTHER = "other"
-
-
-class ItemBase(WireModel):
-    """What every item has. `provenance` says where it was seen (`codex:item/completed`).
-
-    `sizes`: the true bytes of each field that `truncated` names.
-    """
-
-    id: str
-    turn_id: str
-    status: ItemStatus
-    started_at: int | None = None
-    completed_at: int | None = None
-    background: bool | None = None
-    stable_id: bool | None = None
-    provenance: str | None = None
-    truncated: list[str] | None = None
-    sizes: dict[str, int] | None = None
+__all__ = [
+    "AgentMessage",
+    "ChangeKind",
+    "Citation",
+    "Command",
+    "CommandAction",
+    "Compaction",
+    "FileChange",
+    "FileDiff",
+    "Image",
+    "Item",
+    "ItemBase",
+    "ItemStatus",
+    "OtherItem",
+    "Plan",
+    "Reasoning",
+    "Review",
+    "Subagent",
+    "ToolCall",
+    "UserMessage",
+    "WebSearch",
+]
 
 
 class UserMessage(ItemBase):
@@ -49,12 +53,27 @@ class UserMessage(ItemBase):
     client_key: str | None = None
 
 
+class Citation(WireModel):
+    """A file that a message draws on; lines are counted from 1."""
+
+    path: str
+    note: str | None = None
+    line_start: int | None = None
+    line_end: int | None = None
+
+
 class AgentMessage(ItemBase):
-    """What the model wrote for the person."""
+    """What the model wrote for the person.
+
+    `delivery` `async`: it came beside the answer, and the turn does not wait. Questions in
+    it are part of the text; the next message of the person answers them.
+    """
 
     kind: Literal["agentMessage"] = "agentMessage"
     text: str
     phase: str | None = None
+    delivery: str | None = None
+    citations: list[Citation] | None = None
 
 
 class Reasoning(ItemBase):
@@ -138,7 +157,20 @@ class OtherItem(ItemBase):
 
 
 _KINDS: Final = frozenset(
-    {"userMessage", "agentMessage", "reasoning", "command", "fileChange"}
+    {
+        "userMessage",
+        "agentMessage",
+        "reasoning",
+        "command",
+        "fileChange",
+        "toolCall",
+        "webSearch",
+        "plan",
+        "image",
+        "subagent",
+        "review",
+        "compaction",
+    }
 )
 
 
@@ -156,6 +188,13 @@ Item = Annotated[
     | Annotated[Reasoning, Tag("reasoning")]
     | Annotated[Command, Tag("command")]
     | Annotated[FileChange, Tag("fileChange")]
+    | Annotated[ToolCall, Tag("toolCall")]
+    | Annotated[WebSearch, Tag("webSearch")]
+    | Annotated[Plan, Tag("plan")]
+    | Annotated[Image, Tag("image")]
+    | Annotated[Subagent, Tag("subagent")]
+    | Annotated[Review, Tag("review")]
+    | Annotated[Compaction, Tag("compaction")]
     | Annotated[OtherItem, Tag("other")],
     Discriminator(_tag),
 ]

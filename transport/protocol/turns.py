@@ -20,14 +20,21 @@ class TurnStatus(OpenEnum):
 
 
 class TurnError(WireModel):
-    """Why a turn failed. `code` is Codex's own word for it."""
+    """Why a turn failed. `code` is Codex's own word for it.
+
+    `http_status`: what the model provider answered, where Codex says it.
+    """
 
     code: str
     message: str
+    http_status: int | None = None
 
 
 class Usage(WireModel):
-    """Tokens of the turn's thread so far."""
+    """Tokens of the turn's thread so far, over all its calls of the model.
+
+    `context_used`: tokens of the last call alone, which is what fills `context_window`.
+    """
 
     input: int
     cached_input: int
@@ -35,6 +42,7 @@ class Usage(WireModel):
     reasoning: int
     total: int
     context_window: int | None = None
+    context_used: int | None = None
 
 
 class Turn(WireModel):
