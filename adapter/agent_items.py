@@ -98,7 +98,7 @@ def _agents(
 
 
 def _agent(thread_id: str, raw: object, cutter: Cutter) -> AgentRef:
-    told = mapping(raw) if raw else {}
+    told: Raw = mapping(raw) if raw else {}
     word, said = maybe_text(told.get("status")), maybe_text(told.get("message"))
     return AgentRef(
         thread_id=wire_id(thread_id),

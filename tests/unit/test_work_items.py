@@ -35,7 +35,12 @@ def mapped(raw: dict[str, Any], frame: Frame = FRAME) -> Item:
 
 
 def mcp(**changes: Any) -> ToolCall:
-    raw = {"type": "mcpToolCall", "server": "lab", "tool": "look", "arguments": {}}
+    raw: dict[str, Any] = {
+        "type": "mcpToolCall",
+        "server": "lab",
+        "tool": "look",
+        "arguments": {},
+    }
     item = mapped({**raw, "status": "completed", **changes})
     assert isinstance(item, ToolCall)
     return item
@@ -252,7 +257,7 @@ def test_an_agent_s_activity_names_its_thread(
 
 
 def agents(**changes: Any) -> Subagent:
-    raw = {
+    raw: dict[str, Any] = {
         "type": "collabAgentToolCall",
         "tool": "spawnAgent",
         "status": "completed",
