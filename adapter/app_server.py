@@ -14,11 +14,18 @@ import trio
 
 from adapter.approvals import ApprovalLedger
 from adapter.binary import Codex
-from adapter.commands import Command
-from adapter.errors import ChildExitedError, CodexRefusedError
+from adapter.commands import Command, loaded_threads
+from adapter.errors import (
+    AdapterError,
+    ChildExitedError,
+    CodexRefusedError,
+    NoAnswerError,
+    NotDeliveredError,
+)
 from adapter.handshake import greet
 from adapter.intake import Intake
 from adapter.jsonrpc import Asked, Json
+from adapter.limits import PROBE_S
 from adapter.normalize import Normalizer
 from adapter.peer import Listener, Peer
 from adapter.process import Child, Ears, Launch, open_child
@@ -72,6 +79,7 @@ class AppServer:
         self._intake = Intake(self.normalizer, self.ledger)
         self.peer = Peer(Listener(notified=self._notified, asked=self._asked))
         self.gone = False
+        self._probing = trio.Lock()
 
     @property
     def ears(self) -> Ears:
@@ -104,7 +112,11 @@ class AppServer:
     async def call(
         self, command: Command, *, guard: Guard | None = None
     ) -> dict[str, Any]:
-        """Send a command; return its result. Raises what `Peer.call` raises, refined."""
+        """Send a command; return its result. Raises what `Peer.call` raises, refined.
+
+        A deadline that passes is followed by a question that costs nothing; without an
+        answer to that one the process hangs and is ended, before this raises.
+        """
         try:
             return await self.peer.call(
                 command.method,
@@ -114,8 +126,31 @@ class AppServer:
             )
         except CodexRefusedError as exc:
             raise refined(exc) from None
+        except (NoAnswerError, NotDeliveredError):
+            if not self.gone:
+                await self._end_if_hung()
+            raise
         finally:
             self.tell()
+
+    async def _end_if_hung(self) -> None:
+        async with self._probing:
+            if self.gone or await self._answers(loaded_threads()):
+                return
+            self.child.give_up()
+            with trio.move_on_after(PROBE_S):
+                await self.wait_until(lambda: self.gone)
+
+    async def _answers(self, command: Command) -> bool:
+        try:
+            await self.peer.call(
+                command.method, command.params, timeout_s=command.timeout_s
+            )
+        except (NoAnswerError, NotDeliveredError):
+            return False
+        except AdapterError:
+            return True  # whatever it said, it spoke
+        return True
 
     async def serve_deadlines(self, *, task_status: trio.TaskStatus[None]) -> None:
         """Decline what nobody answered in time, until cancelled."""

@@ -12,6 +12,7 @@ from adapter.jsonrpc import Json
 from adapter.limits import (
     LIST_S,
     OTHER_S,
+    PROBE_S,
     QUEUE_SHOWN,
     READ_S,
     RESUME_S,
@@ -43,7 +44,7 @@ DEADLINES: Final[Mapping[str, float]] = {
     "thread/turns/list": READ_S,
     "thread/queue/list": READ_S,
     "thread/goal/get": READ_S,
-    "thread/loaded/list": READ_S,
+    "thread/loaded/list": PROBE_S,
     "thread/resume": RESUME_S,
     "thread/start": OTHER_S,
     "thread/name/set": OTHER_S,

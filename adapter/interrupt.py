@@ -8,7 +8,12 @@ import trio
 
 from adapter import commands
 from adapter.app_server import AppServer
-from adapter.errors import AdapterError, CodexRefusedError, NoAnswerError
+from adapter.errors import (
+    AdapterError,
+    CodexRefusedError,
+    NoAnswerError,
+    NotDeliveredError,
+)
 from adapter.goals import active_goal
 from adapter.limits import PAUSE_GOAL_S, TURN_END_S
 from transport.errors import NotFound
@@ -66,6 +71,9 @@ class Interrupt:
         except CodexRefusedError:
             # It may have ended by itself in this moment; else the refusal is the answer.
             if self._server.normalizer.running_turn(thread_id) == turn_id:
+                raise
+        except (NoAnswerError, NotDeliveredError):
+            if not self._server.gone:  # else the turn has ended with its process
                 raise
 
     async def _wait_ended(self, turn_id: str) -> Turn:

@@ -14,6 +14,9 @@ READ_S: Final = 10.0
 LIST_S: Final = 60.0  # a default thread/list scans and repairs a whole home
 RESUME_S: Final = 30.0
 OTHER_S: Final = 15.0
+MODEL_PAGES: Final = 10  # 11 models fit one page today
+SANDBOX_WORDS: Final = 300  # characters of why a sandbox does not start
+PROBE_S: Final = 10.0  # asked for what costs nothing, after a deadline has passed
 PAUSE_GOAL_S: Final = 2.0  # inside an interrupt, which it must not hold back
 
 # Starting and ending a process, seconds
@@ -43,11 +46,11 @@ APPROVAL_BYTES: Final = 256 * 1024  # one approval, packed: a frame holds three
 CHANGES: Final = 200  # files of one change that are listed
 ACTIONS: Final = 100  # of a command; a hint for the eye
 ATTACHMENTS: Final = 50  # of a user message
+CITATIONS: Final = 50  # of an agent message
+AGENTS: Final = 100  # that one item is about
 LINE_CHARS: Final = 300  # the one line that stands for an unmapped item
 PREVIEW_CHARS: Final = 200
 PATH_BYTES: Final = 4_096  # the kernel's own PATH_MAX
-CITATIONS: Final = 50  # of an agent message
-AGENTS: Final = 100  # that one item is about
 PLAN_STEPS: Final = 100
 NOTICE_CHARS: Final = 2_000
 REASON_BYTES: Final = 4_096  # why Codex asks; the question itself is never cut for it

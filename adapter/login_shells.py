@@ -14,7 +14,7 @@ from typing import Final
 import trio
 
 from adapter.limits import END_S, SHELL_LOOK_S
-from adapter.process_table import Identity, children, identify
+from adapter.process_table import Identity, children, group, identify
 
 SNAPSHOT_MARK: Final = "# Snapshot file"  # a line of Codex's own script, in argv
 
@@ -32,14 +32,30 @@ def snapshot_shells(pid: int) -> list[Identity]:
     ]
 
 
+def still_living(shells: Sequence[Identity]) -> list[Identity]:
+    """Return those of an earlier look that live now."""
+    return [shell for shell in shells if identify(shell.pid) == shell]
+
+
 async def end_shells(shells: Sequence[Identity]) -> None:
-    """End login shells whose app-server is gone; each leads its own group."""
+    """End login shells, seen alive a moment ago, whose app-server is gone.
+
+    Each leads its own group. A codex that ends kills the shell alone: what the person's
+    rc files were running then is what is left of the group.
+    """
     for number in (signal.SIGTERM, signal.SIGKILL):
-        left = [shell for shell in shells if identify(shell.pid) == shell]
-        for shell in left:
+        left = [shell.pid for shell in shells if _group_lives(shell)]
+        for leader in left:
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(shell.pid, number)
+                os.killpg(leader, number)
         with trio.move_on_after(END_S):
             # They are no children of ours: nothing tells when they end.
-            while any(identify(shell.pid) == shell for shell in left):  # noqa: ASYNC110
+            while any(group(leader) for leader in left):  # noqa: ASYNC110
                 await trio.sleep(SHELL_LOOK_S / 4)
+
+
+def _group_lives(shell: Identity) -> bool:
+    """Whether something of its group runs. A pid is not given away as long as a group
+    of that number exists: a living leader is the shell, or else a successor."""
+    leader = identify(shell.pid)
+    return leader == shell or (leader is None and bool(group(shell.pid)))

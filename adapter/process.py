@@ -18,7 +18,12 @@ from pathlib import Path
 
 import trio
 
-from adapter.errors import BinaryNotFoundError, ChildExitedError
+from adapter.errors import (
+    BinaryNotFoundError,
+    ChildExitedError,
+    ChildHungError,
+    NotRecordedError,
+)
 from adapter.limits import (
     END_S,
     OUTPUT_AFTER_EXIT_S,
@@ -27,7 +32,7 @@ from adapter.limits import (
     STDOUT_CHUNK,
 )
 from adapter.log_ring import LogRing
-from adapter.login_shells import end_shells, snapshot_shells
+from adapter.login_shells import end_shells, snapshot_shells, still_living
 from adapter.process_table import Identity, identify
 from adapter.runtime import Guard
 from adapter.sweep import write_record
@@ -88,6 +93,7 @@ class Child:
         self.shells: Sequence[Identity] = ()  # as of the last look
         self._record: Path | None = None
         self._fault: Exception | None = None
+        self._hangs = False
         assert self._popen.stdin is not None
         os.set_blocking(self._popen.stdin.fileno(), False)
 
@@ -134,6 +140,11 @@ class Child:
         """From now on, end without waiting for the login shell."""
         self._hurry.set()
 
+    def give_up(self) -> None:
+        """Kill it: it hangs. It leaves its block with ChildHungError."""
+        self._hangs = True
+        self._signal_group(signal.SIGKILL)
+
     def shells_alive(self) -> bool:
         """Look whether a login shell of Codex's snapshot still runs (≈ 3 ms)."""
         self.shells = snapshot_shells(self.pid)
@@ -168,7 +179,8 @@ class Child:
         return asked
 
     def _exit_error(self) -> ChildExitedError:
-        return ChildExitedError(self.name, self.returncode, self.log.tail())
+        kind = ChildHungError if self._hangs else ChildExitedError
+        return kind(self.name, self.returncode, self.log.tail())
 
     def _write_record(self) -> bool:
         """Note who it is. Without its record nobody could sweep it: then it ends."""
@@ -177,7 +189,8 @@ class Child:
             if identity is not None:
                 self._record = write_record(self._launch.records, identity)
         except OSError as exc:
-            self._fault = exc
+            self._fault = NotRecordedError(self.name)
+            self._fault.__cause__ = exc
             return False
         return True
 
@@ -232,14 +245,14 @@ class Child:
     async def _end(self, *, asked: bool) -> None:
         if asked:
             await self._let_shells_finish()
+        shells = snapshot_shells(self.pid) or still_living(self.shells)
         self.close_input()
-        shells = self.shells
         for number in (signal.SIGTERM, signal.SIGKILL):
             with trio.move_on_after(END_S):
                 await self._exited.wait()
                 break
             if number is signal.SIGKILL:  # they would live on as orphans
-                shells = snapshot_shells(self.pid)
+                shells = snapshot_shells(self.pid) or shells
             self._signal_group(number)
         await self._exited.wait()  # after SIGKILL: without it the lease is not free
         self._signal_group(signal.SIGKILL)  # what outlived its leader

@@ -1,4 +1,4 @@
-"""Who a process is and what came from it, read from /proc. Trio shell (plain reads).
+"""Who a process is and what came from it, read from /proc. Blocking I/O.
 
 A pid alone names nobody: it is used again. A pid with its start time does.
 """
@@ -45,17 +45,26 @@ def identify(pid: int) -> Identity | None:
     return Identity(pid=pid, started=f"{boot}/{fields[19]}", argv=argv)
 
 
-def _parents() -> Iterator[tuple[int, int]]:
+def _table() -> Iterator[tuple[int, list[str]]]:
     if not PROC.is_dir():
         return  # no Linux: nothing is known, so nothing is waited for
     for name in os.listdir(PROC):
         if name.isdigit():
             try:
-                yield int(name), int(_stat(int(name))[1])
+                yield int(name), _stat(int(name))
             except (OSError, ValueError):
                 continue  # it has just ended
 
 
 def children(pid: int) -> list[int]:
     """Return the pids whose parent is `pid`, one look at the whole table."""
-    return [child for child, parent in _parents() if parent == pid]
+    return [child for child, fields in _table() if int(fields[1]) == pid]
+
+
+def group(leader: int) -> list[int]:
+    """Return the living pids of a process group; its leader may be gone."""
+    return [
+        pid
+        for pid, fields in _table()
+        if int(fields[2]) == leader and fields[0] not in "ZX"
+    ]

@@ -35,8 +35,12 @@ def write_record(records: Path, identity: Identity) -> Path:
     records.mkdir(mode=0o700, parents=True, exist_ok=True)
     ticks = identity.started.rpartition("/")[2]
     path = records / f"{identity.pid}-{ticks}{SUFFIX}"
-    with open(path, "w", opener=_private, encoding="utf-8") as file:
-        json.dump(asdict(identity), file)
+    try:
+        with open(path, "w", opener=_private, encoding="utf-8") as file:
+            json.dump(asdict(identity), file)
+    except OSError:
+        path.unlink(missing_ok=True)  # half a record names nobody
+        raise
     return path
 
 

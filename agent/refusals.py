@@ -11,6 +11,7 @@ from adapter.errors import (
     HandshakeFailedError,
     NoAnswerError,
     NotDeliveredError,
+    NotRecordedError,
     ThreadLockedError,
     ThreadUnknownError,
 )
@@ -145,6 +146,8 @@ def failed_before(exc: AdapterError, *, thread_id: str, at_ms: int) -> Refusal:
             )
         case NoAnswerError():
             return Timeout("Codex did not answer in time; nothing was done. Try again.")
+        case NotRecordedError():
+            return storage_failed("list of processes")
         case ChildExitedError() | NotDeliveredError() | HandshakeFailedError():
             return writer_down(str(exc), at_ms=at_ms)
         case _:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from adapter.errors import BinaryNotFoundError, ChildExitedError
+from adapter.errors import BinaryNotFoundError, ChildExitedError, NotRecordedError
 from adapter.limits import STDERR_RING
 from adapter.process import Child, Ears, Launch, open_child
 from adapter.process_table import identify
@@ -98,7 +98,7 @@ async def test_a_child_has_a_record_exactly_while_it_lives(tmp_path: Path) -> No
 async def test_a_child_without_a_record_is_not_left_running(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     heard = Heard()
-    with trio.fail_after(20), pytest.raises(OSError, match="file"):
+    with trio.fail_after(20), pytest.raises(NotRecordedError):
         async with open_child(launch(POLITE, tmp_path / "file"), heard.ears()):
             pytest.fail("it must not start")
     assert heard.ends == [None]
