@@ -1,4 +1,4 @@
-"""Records of the processes that we started, and the end of what outlived us. Trio shell.
+"""Records of the processes that we started, and the end of what outlived us. Blocking I/O.
 
 PROTOCOL.md section 3. A record is {pid, start time, argv}: a pid alone may be anybody's
 by now, so a leftover is ended only when all three match. Ended by pidfd, which cannot
