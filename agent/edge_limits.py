@@ -30,6 +30,7 @@ OPEN_S: Final = 10.0  # a device that proves itself opens its session, or is sen
 UNSENT_ANSWERS: Final = 32  # small answers that wait; then the session is not read
 INVALID_REQUESTS: Final = 20  # in INVALID_S: not a client of this protocol
 INVALID_S: Final = 60.0
+READS_A_DEVICE: Final = 16  # at once, as many as one session's; the reader takes 64
 ACTS_A_DEVICE: Final = 32  # under way, also after their session went
 CLOSING_S: Final = 1.0  # to say why, then the stream is dropped
 GOING_AWAY_S: Final = 2.0  # connections hear that we stop, then they are cut

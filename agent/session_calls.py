@@ -12,6 +12,7 @@ import trio
 
 from agent.acts import Acts
 from agent.faults import refusal_for
+from agent.reads import Reads
 from agent.requests import (
     InvalidCount,
     Ping,
@@ -68,6 +69,7 @@ class Calls:
         router: Router,
         limits: Limits,
         acts: Acts,
+        reads: Reads,
         denied: Callable[[str, str], None],
     ) -> None:
         self._session = session
@@ -75,6 +77,7 @@ class Calls:
         self._router = router
         self._limits = limits
         self._acts = acts
+        self._reads = reads
         self._denied = denied
         self._invalid = InvalidCount()
         self._in_flight: set[int] = set()
@@ -104,7 +107,7 @@ class Calls:
     async def _start(self, request: Request, handler_nursery: trio.Nursery) -> None:
         """Return at the handler's first wait: the next request begins after it."""
         run = partial(self._run, request, self._call_now())
-        if _is_act(request):
+        if _access(request) in _ACTS:
             await self._acts.start(self._session.device_id, run)
         else:
             await handler_nursery.start(_begin, run)
@@ -126,7 +129,7 @@ class Calls:
         if not self._session.opened and request.method != _OPEN:
             self._count_invalid()
             raise NotOpen("session/open comes first.")
-        if _is_act(request):
+        if _access(request) in _ACTS:
             self._acts.check_room(self._session.device_id)
 
     def _call_now(self) -> Call:
@@ -134,9 +137,7 @@ class Calls:
 
     async def _run(self, request: Request, call: Call) -> None:
         try:
-            result = await self._router.call(call, request.method, request.params)
-            if _is_read(request):
-                self._check_sight(call)
+            result = await self._carry_out(request, call)
             answer = self._packed_answer(request.id, result)
         except Refusal as refusal:
             if isinstance(refusal, InvalidParams | MethodNotFound):
@@ -148,6 +149,16 @@ class Calls:
             self._refuse(request.id, refusal_for(exc, request.method))
         else:
             self._answer(request.id, answer)
+
+    async def _carry_out(self, request: Request, call: Call) -> dict[str, Any]:
+        route = partial(self._router.call, call, request.method, request.params)
+        if _access(request) is not Access.READ:
+            return await route()
+        async with self._reads.turn(self._session.device_id):
+            result = await route()
+        if request.method != EVENTS_SUBSCRIBE.name:  # that asks for the rights anew
+            self._check_sight(call)
+        return result
 
     def _check_sight(self, call: Call) -> None:
         """What was read for eyes that could see more is not told any more."""
@@ -179,15 +190,9 @@ class Calls:
             self._session.end(CloseCode.PROTOCOL_ERROR)
 
 
-def _is_act(request: Request) -> bool:
+def _access(request: Request) -> Access | None:
     row = METHODS.get(request.method)
-    return row is not None and row.access in _ACTS
-
-
-def _is_read(request: Request) -> bool:
-    """Whether its answer shows what the rights let see (a subscription asks anew)."""
-    row = METHODS.get(request.method)
-    return row not in (None, EVENTS_SUBSCRIBE) and row.access is Access.READ
+    return None if row is None else row.access
 
 
 async def _begin(

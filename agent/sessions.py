@@ -5,7 +5,7 @@ voice that writes, and a timekeeper. What a device asks for runs in `session_cal
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import trio
@@ -14,6 +14,7 @@ from agent.acts import Acts
 from agent.batches import View
 from agent.edge_limits import CLOSING_S, OPEN_S
 from agent.feed import Feed
+from agent.reads import Reads
 from agent.requests import choose_version
 from agent.rights import Rights
 from agent.router import Router
@@ -61,6 +62,7 @@ class Edge:
     denied: Callable[[str, str], None]
     acts: Acts
     now_ms: Callable[[], int]
+    reads: Reads = field(default_factory=Reads)
 
 
 class Session:
@@ -86,6 +88,7 @@ class Session:
             router=edge.router,
             limits=edge.limits,
             acts=edge.acts,
+            reads=edge.reads,
             denied=edge.denied,
         )
         self._ended_calls: list[Callable[[], None]] = []

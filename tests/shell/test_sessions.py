@@ -782,3 +782,36 @@ async def test_a_device_that_was_revoked_during_its_handshake_opens_nothing(
     error = (await peer.call("session/open", open_params()))["error"]
     assert error["code"] == "forbidden"
     assert len(bench.table) == 0
+
+
+async def test_a_device_with_many_sessions_has_its_share_of_the_reader_and_no_more(
+    autojump_clock: MockClock,
+) -> None:
+    async with trio.open_nursery() as nursery:
+        bench = Bench(nursery)
+        go_on, reading = trio.Event(), 0
+
+        async def read(_call: Call, _params: Any) -> WireModel:
+            nonlocal reading
+            reading += 1
+            await go_on.wait()
+            return Nothing()
+
+        bench.handlers["thread/read"] = read
+        hogs = [await bench.connect(instance=f"i{n}") for n in range(3)]
+        for hog in hogs:
+            for _ in range(12):
+                await hog.ask("thread/read", {"threadId": "t"})
+        await trio.testing.wait_all_tasks_blocked()
+        assert reading == 16
+        other = await bench.connect(make_rights(device_id="00000000000000bb"))
+        number = await other.ask("thread/read", {"threadId": "t"})
+        await trio.testing.wait_all_tasks_blocked()
+        assert reading == 17, "another device does not wait"
+        go_on.set()
+        for hog in hogs:
+            for _ in range(12):
+                assert "result" in await hog.receive()
+        assert "result" in await other.answer(number)
+        assert reading == 37
+        nursery.cancel_scope.cancel()
