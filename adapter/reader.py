@@ -9,22 +9,28 @@ from typing import Any
 
 import trio
 
-from adapter import commands
+from adapter import commands, owner_commands
 from adapter.app_server import AppServer
+from adapter.capabilities import capabilities, offered_methods
 from adapter.commands import Command
 from adapter.errors import AnswerShapeError, CodexRefusedError
 from adapter.goals import active_goal
 from adapter.history import thread_from, turn_from
 from adapter.limits import (
     KNOWN_MODES,
+    MODEL_PAGES,
     QUEUE_SHOWN,
     QUEUE_TEXT,
     RETRY_S,
+    SANDBOX_WORDS,
     SCAN_EVERY_S,
 )
+from adapter.local_rules import decided_alone
+from adapter.owner_commands import models_from, sandbox_fault
 from adapter.refusals import NO_GOAL, not_offered, passes
 from adapter.runtime import PendingWork, RuntimeInfo, ThreadPage, ThreadQuery, TurnPage
 from adapter.shapes import MISFITS, mapping, maybe_text, sequence, text, why
+from transport.protocol.capabilities import Capability, ModelInfo
 from transport.protocol.threads import Thread
 
 
@@ -100,6 +106,40 @@ class CodexReader:
         except CodexRefusedError as exc:
             if NO_GOAL not in exc.message:  # cleared in between
                 raise
+
+    async def list_models(self) -> tuple[ModelInfo, ...]:
+        """Return the models, of a bounded number of pages."""
+        models: list[ModelInfo] = []
+        cursor: str | None = None
+        for _ in range(MODEL_PAGES):
+            page, cursor = models_from(
+                await self._read(owner_commands.list_models(cursor))
+            )
+            models += page
+            if cursor is None:
+                break
+        return tuple(models)
+
+    async def capabilities(self) -> tuple[Capability, ...]:
+        """Return what this codex offers: it names its methods when asked for none."""
+        said = ""
+        try:
+            await self._server.call(owner_commands.list_methods())
+        except CodexRefusedError as exc:
+            said = exc.message
+        return capabilities(offered_methods(said), self.info.version)
+
+    async def decided_alone(self) -> tuple[str, ...]:
+        """Return what decides approvals without a person."""
+        return decided_alone(await self._read(owner_commands.read_config()))
+
+    async def sandbox_fault(self) -> str | None:
+        """Return why a sandbox does not start here."""
+        try:
+            answer = await self._server.call(owner_commands.check_sandbox())
+        except CodexRefusedError as exc:
+            return exc.message[:SANDBOX_WORDS]
+        return sandbox_fault(answer)
 
     async def _queue(self, thread_id: str) -> tuple[str, ...]:
         if not self._server.traits.lists_queue:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from transport.protocol.approvals import Approval
+from transport.protocol.capabilities import Capability, ModelInfo
 from transport.protocol.events import DeltaChannel, EventData
 from transport.protocol.items import Item
 from transport.protocol.threads import Thread, ThreadStatus
@@ -187,6 +188,22 @@ class Reader(Protocol):
 
     async def pause_goal(self, thread_id: str) -> None:
         """Pause the thread's active goal; nothing where there is none."""
+        ...
+
+    async def list_models(self) -> tuple[ModelInfo, ...]:
+        """Return the models that the runtime offers, the hidden ones left out."""
+        ...
+
+    async def capabilities(self) -> tuple[Capability, ...]:
+        """Return what this runtime offers, as it says itself when it is asked."""
+        ...
+
+    async def decided_alone(self) -> tuple[str, ...]:
+        """Return what in the owner's configuration decides approvals by itself."""
+        ...
+
+    async def sandbox_fault(self) -> str | None:
+        """Run `true` in a sandbox; return why that failed, `None` where it did not."""
         ...
 
 

@@ -11,12 +11,15 @@ from typing import Final
 Version = tuple[int, int, int]
 
 PINNED: Final = "0.171.0"
-"""The version whose schema `generated/` holds."""
+"""The version whose schema `generated/` holds; the newest that the tests run."""
+
+OLDEST: Final = "0.144.4"
+"""The oldest version that the tests run."""
 
 _NUMBERS: Final = re.compile(r"(\d{1,6})\.(\d{1,6})\.(\d{1,6})")
 _OLDEST: Final[Version] = (0, 0, 0)
 
-_LOCKS: Final[Version] = (0, 147, 0)  # thread-writer-locks; 0.146.0 has none
+FIRST_LOCKING: Final[Version] = (0, 147, 0)  # 0.146.0 takes no thread lock
 _QUEUE: Final[Version] = (0, 163, 0)  # thread/queue/list; an unknown method before
 
 
@@ -54,4 +57,4 @@ def version_of(user_agent: str) -> str | None:
 def traits_of(version: str | None) -> Traits:
     """Return what a version does; `None` or an unreadable one is the oldest."""
     number = parse_version(version or "") or _OLDEST
-    return Traits(locks_threads=number >= _LOCKS, lists_queue=number >= _QUEUE)
+    return Traits(locks_threads=number >= FIRST_LOCKING, lists_queue=number >= _QUEUE)

@@ -160,6 +160,7 @@ async def _open_reader(door: Door, readers: trio.Nursery) -> None:
     else:
         door.keeper.look()
     readers.start_soon(_forget_old, door)
+    readers.start_soon(door.offering.serve)
 
 
 async def _forget_old(door: Door) -> NoReturn:

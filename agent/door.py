@@ -21,6 +21,7 @@ from agent.engines import Programs
 from agent.gatekeeper import GateKeeper
 from agent.lease_pool import LeasePool
 from agent.ledger import Ledger
+from agent.offering import Offering
 from agent.offload import Runner, in_thread
 from agent.reading import Reading
 from agent.roots import Roots
@@ -45,6 +46,7 @@ class Door:
     reading: Reading
     approving: Approving
     admission: Admission
+    offering: Offering
 
 
 def build_door(
@@ -132,6 +134,7 @@ def build_door(
                 now_ms=now_ms,
             )
         ),
+        offering=Offering(supervisor=supervisor, keeper=keeper, now_ms=now_ms),
     )
 
 

@@ -171,6 +171,7 @@ def _status(
         agent=agent,
         runtime=door.supervisor.state,
         gate=door.keeper.state,
+        warnings=door.offering.warnings(),
         leases=[
             row for row in door.pool.leases() if door.sight.sees(caller, row.thread_id)
         ],

@@ -107,6 +107,8 @@ def build_handlers(house: House) -> dict[str, Handler]:
         methods.SESSION_OPEN.name: session_open,
         methods.EVENTS_SUBSCRIBE.name: subscribe,
         methods.GATEWAY_STATUS.name: status,
+        methods.GATEWAY_CAPABILITIES.name: door.offering.capabilities,
+        methods.MODEL_LIST.name: door.offering.models,
         methods.THREAD_LIST.name: thread_list,
         methods.THREAD_READ.name: thread_read,
         methods.TURN_LIST.name: turn_list,

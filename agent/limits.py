@@ -55,6 +55,10 @@ AUDIT_LINE: Final = 4_096  # an entry names things, it never quotes them
 AUDIT_TEXT: Final = 200  # characters of one field
 AUDIT_LATER: Final = 1_000  # entries that wait for a disk that is full
 
+# Warnings of gateway/status
+WARNINGS_S: Final = 60.0  # config/read costs Codex some ms; people edit it rarely
+WARNINGS_PAUSE_S: Final = 1.0  # until the runtime is there
+
 # Reader's restarts (suture's numbers)
 FAILURE_HALF_LIFE_S: Final = 30.0
 FAILURES: Final = 5.0  # above this decayed count it waits

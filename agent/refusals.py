@@ -15,6 +15,7 @@ from adapter.errors import (
     ThreadLockedError,
     ThreadUnknownError,
 )
+from adapter.refusals import not_offered
 from transport.errors import (
     CodexUnavailable,
     Conflict,
@@ -27,6 +28,7 @@ from transport.errors import (
     RuntimeFailure,
     ThreadOwnedElsewhere,
     Timeout,
+    UnavailableFeature,
 )
 from transport.protocol.gateway import (
     GatePosition,
@@ -134,6 +136,12 @@ def failed_before(exc: AdapterError, *, thread_id: str, at_ms: int) -> Refusal:
             return NotResumable(
                 f"Codex does not continue this thread: {exc.message[:_MESSAGE]}",
                 data={"threadId": thread_id},
+            )
+        case CodexRefusedError() if not_offered(exc):
+            return UnavailableFeature(
+                f"The Codex that runs here does not offer this ({exc.method}). A newer "
+                "one may; `gateway/capabilities` says what this one has.",
+                data={"feature": exc.method},
             )
         case CodexRefusedError():
             return RuntimeFailure(

@@ -12,6 +12,7 @@ from transport.errors import CLOSE_NUMBERS, REFUSALS, ErrorCode
 from transport.limits import SESSION_LIMITS
 from transport.protocol import (
     approvals,
+    capabilities,
     events,
     gateway,
     items,
@@ -31,6 +32,8 @@ TYPES: Final[dict[str, type[BaseModel]]] = {
     "GateState": gateway.GateState,
     "RuntimeState": gateway.RuntimeState,
     "Writer": gateway.Writer,
+    "Capability": capabilities.Capability,
+    "ModelInfo": capabilities.ModelInfo,
     "TurnError": turns.TurnError,
     "Usage": turns.Usage,
     "Citation": items.Citation,
@@ -47,6 +50,7 @@ ENUMS: Final[dict[str, type[StrEnum]]] = {
     "Choice.effect": approvals.ChoiceEffect,
     "Writer.kind": gateway.WriterKind,
     "RuntimeState.state": gateway.RuntimePhase,
+    "Capability.status": capabilities.CapabilityStatus,
     "Notice.level": events.NoticeLevel,
     "Image.origin": work_items.ImageOrigin,
     "Subagent.action": work_items.SubagentAction,

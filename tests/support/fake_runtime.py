@@ -54,6 +54,11 @@ from transport.protocol.approvals import (
     Choice,
     ChoiceEffect,
 )
+from transport.protocol.capabilities import (
+    Capability,
+    CapabilityStatus,
+    ModelInfo,
+)
 from transport.protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -71,6 +76,22 @@ from transport.protocol.turns import Turn, TurnStatus
 Action = Callable[[], Awaitable[object] | object]
 AT = 1_796_058_499_000
 LAST_WORDS = "what a process logs: a prompt, a command"
+MODELS = (
+    ModelInfo(
+        id="m-1", name="M 1", efforts=["low"], default_effort="low", is_default=True
+    ),
+)
+CAPABILITIES = (
+    Capability(
+        feature="thread/list", status=CapabilityStatus.SUPPORTED, evidence="played"
+    ),
+    Capability(
+        feature="not/here", status=CapabilityStatus.SUPPORTED, evidence="played"
+    ),
+    Capability(
+        feature="threadLocks", status=CapabilityStatus.SUPPORTED, evidence="played"
+    ),
+)
 CHOICES = [
     Choice(id="accept", label="Allow", effect=ChoiceEffect.ALLOW),
     Choice(
@@ -156,6 +177,9 @@ class FakeRuntime:
             home="/home/u/.codex",
             locks_threads=locks_threads,
         )
+        self.capabilities: tuple[Capability, ...] = CAPABILITIES
+        self.decided_alone: tuple[str, ...] = ()
+        self.sandbox_fault: str | None = None
         self._actions: dict[str, list[Action]] = {}
         self._count = 0
 
@@ -295,6 +319,20 @@ class FakeReader:
         await self._runtime.reach("pause_goal")
         stored = self._stored("goal/set", thread_id)
         stored.pending = replace(stored.pending, goal=None)
+
+    async def list_models(self) -> tuple[ModelInfo, ...]:
+        await self._runtime.reach("list_models")
+        return MODELS
+
+    async def capabilities(self) -> tuple[Capability, ...]:
+        await self._runtime.reach("capabilities")
+        return self._runtime.capabilities
+
+    async def decided_alone(self) -> tuple[str, ...]:
+        return self._runtime.decided_alone
+
+    async def sandbox_fault(self) -> str | None:
+        return self._runtime.sandbox_fault
 
 
 def _offset(cursor: str | None) -> int:

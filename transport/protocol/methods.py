@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Generic, TypeVar
 
-from transport.protocol import admin, approvals, gateway, session, threads, turns
+from transport.protocol import (
+    admin,
+    approvals,
+    capabilities,
+    gateway,
+    session,
+    threads,
+    turns,
+)
 from transport.protocol.base import Params, WireModel
 
 P = TypeVar("P", bound=Params)
@@ -51,6 +59,18 @@ PAIRING_CONFIRM: Final = Method(
 )
 EVENTS_SUBSCRIBE: Final = Method(
     "events/subscribe", session.SubscribeParams, session.SubscribeResult, Access.READ
+)
+GATEWAY_CAPABILITIES: Final = Method(
+    "gateway/capabilities",
+    capabilities.CapabilitiesParams,
+    capabilities.CapabilitiesResult,
+    Access.READ,
+)
+MODEL_LIST: Final = Method(
+    "model/list",
+    capabilities.ModelListParams,
+    capabilities.ModelListResult,
+    Access.READ,
 )
 GATEWAY_STATUS: Final = Method(
     "gateway/status", gateway.GatewayStatusParams, gateway.GatewayStatus, Access.READ
@@ -131,6 +151,8 @@ METHODS: Final[dict[str, Method[Any, Any]]] = {
         PAIRING_CONFIRM,
         EVENTS_SUBSCRIBE,
         GATEWAY_STATUS,
+        GATEWAY_CAPABILITIES,
+        MODEL_LIST,
         THREAD_LIST,
         THREAD_READ,
         TURN_LIST,

@@ -22,6 +22,12 @@ _WARNINGS: Final = {
     "approvalsDecidedLocally": (
         "Codex's own configuration there decides some approvals without asking anybody"
     ),
+    "sandboxBroken": (
+        "Codex cannot start a sandbox there: its commands fail or ask to run without one"
+    ),
+    "writerWithoutLock": (
+        "a Codex without thread locks runs there: beside it threads can only be read"
+    ),
 }
 
 

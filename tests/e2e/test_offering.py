@@ -1,0 +1,63 @@
+"""Models, capabilities and warnings of real codex, of every version that is here."""
+
+import pytest
+import trio
+
+from adapter.capabilities import FEATURES
+from tests.support.codex import codex_binaries, open_codex_home
+from tests.support.real_agent import open_local, open_real_agent
+from transport.protocol import capabilities, gateway
+from transport.protocol.capabilities import CapabilityStatus
+from transport.protocol.methods import (
+    GATEWAY_CAPABILITIES,
+    GATEWAY_STATUS,
+    METHODS,
+    MODEL_LIST,
+)
+
+pytestmark = pytest.mark.codex
+LATER = {"thread/revert", "codexQueue"}  # since 0.163
+
+
+@pytest.mark.parametrize("version", sorted(codex_binaries()))
+async def test_what_codex_offers_is_asked_of_it(version: str) -> None:
+    with trio.fail_after(60):
+        async with (
+            open_codex_home() as home,
+            open_real_agent(home, version=version) as house,
+            open_local(house) as client,
+        ):
+            answer = await client.call(
+                GATEWAY_CAPABILITIES, capabilities.CapabilitiesParams()
+            )
+            rows = {row.feature: row for row in answer.rows}
+            expected = {one.name for one in FEATURES} | {"threadLocks"}
+            assert set(rows) == {n for n in expected if "/" not in n or n in METHODS}
+            old = tuple(map(int, version.split("."))) < (0, 163, 0)
+            lacking = {
+                name
+                for name, row in rows.items()
+                if row.status is CapabilityStatus.UNAVAILABLE
+            }
+            assert lacking - {"threadLocks"} == (LATER & set(rows) if old else set())
+            found = await client.call(MODEL_LIST, capabilities.ModelListParams())
+            assert sum(model.is_default for model in found.models) == 1
+            assert all(model.efforts for model in found.models)
+
+
+@pytest.mark.parametrize("version", sorted(codex_binaries()))
+async def test_a_config_that_decides_alone_is_warned_of(version: str) -> None:
+    with trio.fail_after(60):
+        async with open_codex_home() as home:
+            path = home.home / "config.toml"
+            added = 'approvals_reviewer = "auto_review"\n'
+            path.write_text(added + path.read_text())
+            async with (
+                open_real_agent(home, version=version) as house,
+                open_local(house) as client,
+            ):
+                warnings: list[str] = []
+                while not warnings:
+                    params = gateway.GatewayStatusParams()
+                    warnings = (await client.call(GATEWAY_STATUS, params)).warnings
+                assert "approvalsDecidedLocally" in warnings

@@ -1,0 +1,74 @@
+"""What `gateway/status` warns of, and what the runtime offers, through an Agent."""
+
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.support.agents import client_info, open_agent, open_owner, pair_device
+from tests.support.door import OLD_CLI, FakeWatch
+from tests.support.fake_runtime import FakeRuntime
+from transport.client import Client, open_client
+from transport.protocol import capabilities, gateway
+from transport.protocol.methods import (
+    GATEWAY_CAPABILITIES,
+    GATEWAY_STATUS,
+    MODEL_LIST,
+)
+
+
+async def wait_warnings(client: Client, *codes: str) -> None:
+    while True:
+        params = gateway.GatewayStatusParams()
+        if (await client.call(GATEWAY_STATUS, params)).warnings == list(codes):
+            return
+
+
+@pytest.mark.parametrize(
+    ("runtime", "code"),
+    [("decided_alone", "approvalsDecidedLocally"), ("sandbox_fault", "sandboxBroken")],
+)
+async def test_what_the_owner_should_know_is_in_the_status(
+    tmp_path: Path, runtime: str, code: str
+) -> None:
+    played = FakeRuntime()
+    vars(played)[runtime] = "no" if runtime == "sandbox_fault" else ("policy",)
+    with trio.fail_after(30):
+        async with (
+            open_agent(tmp_path, runtime=played) as house,
+            open_owner(house) as owner,
+        ):
+            await wait_warnings(owner, code)
+
+
+async def test_an_engine_without_locks_is_warned_of_while_it_lives(
+    tmp_path: Path,
+) -> None:
+    watch = FakeWatch()
+    with trio.fail_after(30):
+        async with (
+            open_agent(tmp_path, watch=watch) as house,
+            open_owner(house) as owner,
+        ):
+            await wait_warnings(owner)
+            watch.foreign.append(OLD_CLI)
+            house.runtime.readers[0].die()  # whatever makes the Agent look
+            await wait_warnings(owner, "writerWithoutLock")
+
+
+async def test_a_device_is_told_what_codex_offers_and_nothing_that_the_agent_lacks(
+    tmp_path: Path,
+) -> None:
+    with trio.fail_after(30):
+        async with open_agent(tmp_path) as house:
+            device = await pair_device(house)
+            async with open_client(house.target(device), client_info()) as client:
+                rows = await client.call(
+                    GATEWAY_CAPABILITIES, capabilities.CapabilitiesParams()
+                )
+                assert [row.feature for row in rows.rows] == [
+                    "thread/list",
+                    "threadLocks",
+                ]
+                found = await client.call(MODEL_LIST, capabilities.ModelListParams())
+                assert [model.id for model in found.models] == ["m-1"]
