@@ -63,34 +63,34 @@ def test_thread_locks_are_told_by_version() -> None:
     assert status_of("threadLocks", version="0.146.9") == "unavailable"
 
 
-@pytest.mark.parametrize(
-    ("config", "told"),
-    [
-        ({}, ()),
-        ({"approval_policy": "on-request", "hooks": None, "mcp_servers": {}}, ()),
-        ({"approval_policy": "never"}, ("approval_policy is never",)),
-        ({"approval_policy": {"granular": {}}}, ("approval_policy is granular",)),
-        (
-            {"sandbox_mode": "danger-full-access"},
-            ("sandbox_mode is danger-full-access",),
-        ),
-        ({"approvals_reviewer": "user"}, ()),
-        (
-            {"approvals_reviewer": "auto_review"},
-            ("approvals_reviewer is auto_review",),
-        ),
-        ({"hooks": {"PreToolUse": [], "Stop": [{"hooks": []}]}}, ()),
-        (
-            {"hooks": {"PermissionRequest": [{"hooks": []}]}},
-            ("hooks on PermissionRequest",),
-        ),
-        ({"mcp_servers": {"a": {"default_tools_approval_mode": "prompt"}}}, ()),
-        (
-            {"mcp_servers": {"a": {"tools": {"x": {"approval_mode": "approve"}}}}},
-            ("1 MCP server whose tools run unasked",),
-        ),
-    ],
-)
+CONFIGS: list[tuple[dict[str, Any], tuple[str, ...]]] = [
+    ({}, ()),
+    ({"approval_policy": "on-request", "hooks": None, "mcp_servers": {}}, ()),
+    ({"approval_policy": "never"}, ("approval_policy is never",)),
+    ({"approval_policy": {"granular": {}}}, ("approval_policy is granular",)),
+    (
+        {"sandbox_mode": "danger-full-access"},
+        ("sandbox_mode is danger-full-access",),
+    ),
+    ({"approvals_reviewer": "user"}, ()),
+    (
+        {"approvals_reviewer": "auto_review"},
+        ("approvals_reviewer is auto_review",),
+    ),
+    ({"hooks": {"PreToolUse": [], "Stop": [{"hooks": []}]}}, ()),
+    (
+        {"hooks": {"PermissionRequest": [{"hooks": []}]}},
+        ("hooks on PermissionRequest",),
+    ),
+    ({"mcp_servers": {"a": {"default_tools_approval_mode": "prompt"}}}, ()),
+    (
+        {"mcp_servers": {"a": {"tools": {"x": {"approval_mode": "approve"}}}}},
+        ("1 MCP server whose tools run unasked",),
+    ),
+]
+
+
+@pytest.mark.parametrize(("config", "told"), CONFIGS)
 def test_what_decides_without_a_person_is_named(
     config: dict[str, Any], told: tuple[str, ...]
 ) -> None:
