@@ -10,20 +10,21 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from clients.cli.clock import Clock
+from clients.cli.headings import Headings
 from clients.cli.lines.approvals import approval_lines, how_to_answer, resolved_line
 from clients.cli.lines.gate import gate_span, runtime_text
 from clients.cli.lines.items import (
-    INDENT,
-    command_line,
+    call_line,
     command_result,
     item_lines,
-    label,
-    labelled,
-    unfinished,
+    message_end,
+    text_label,
 )
-from clients.cli.lines.threads import thread_name, turn_end
+from clients.cli.lines.layout import INDENT, label, labelled
+from clients.cli.lines.threads import thread_name, turn_advice, turn_end
+from clients.cli.lines.work import plan_lines, tool_result
 from clients.cli.plain import PlainStream, one_line
-from clients.cli.style import Line, Span, bold, dim, line
+from clients.cli.style import Line, dim, line
 from transport.protocol.approvals import Approval
 from transport.protocol.events import (
     ApprovalRequested,
@@ -42,10 +43,10 @@ from transport.protocol.events import (
     TurnPlan,
     TurnStarted,
 )
-from transport.protocol.items import AgentMessage, Command, Item
+from transport.protocol.items import AgentMessage, Command, Item, Plan, ToolCall
 from transport.subscription import ClientEvent, DeltaSeen, EventSeen, Resumed
 
-_PLAN_MARKS: Final = {"completed": "x", "inProgress": ">"}
+_GROWS: Final = {"agentMessage": DeltaChannel.TEXT, "plan": DeltaChannel.PLAN}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class _Told:
     """What has been told of an item in progress."""
 
     item: Item
+    thread_id: str | None = None
     text: str = ""
     plain: PlainStream = field(default_factory=PlainStream)
 
@@ -86,13 +88,13 @@ class Transcript:
         self._announced = announced
         self._root = root
         self._names = names
+        self._headings = Headings(root=root, names=names)
         self._shared = shared
         self._turns: set[str] = set()  # of the root, as far as seen
         self._told: dict[int, _Told] = {}
         self._streaming: int | None = None  # whose text the last line is
         self._asked_ids: set[str] = set()  # approvals told, and not ended
-        self._last: int | None = None  # the command whose start is the last line
-        self._thread: str | None = None  # under whose heading we are
+        self._last: int | None = None  # the call whose start is the last line
 
     def feed(self, event: ClientEvent, clock: Clock) -> list[Piece]:
         """Return what to print for one event."""
@@ -119,6 +121,7 @@ class Transcript:
                 yield from self._delta(event)
             case EventSeen():
                 if self._root in {None, event.thread_id, event.root_thread_id}:
+                    self._headings.meet(event)
                     yield from self._event(event, clock)
             case Resumed():
                 yield from self._resumed(event)
@@ -128,7 +131,7 @@ class Transcript:
             case ItemStarted(ref=ref, item=item):
                 self._turns.add(item.turn_id)
                 if ref not in self._told:
-                    self._told[ref] = _Told(item)
+                    self._told[ref] = _Told(item, event.thread_id)
                     yield from self._started(event.thread_id, ref, item)
             case ItemCompleted(ref=ref, item=item):
                 yield from self._completed(event.thread_id, ref, item)
@@ -136,22 +139,27 @@ class Transcript:
                 yield from self._lines(event.thread_id, self._rows(data, clock))
 
     def _started(self, thread_id: str | None, ref: int, item: Item) -> Iterator[Piece]:
-        if isinstance(item, Command):
-            yield from self._lines(thread_id, [command_line(item)])
+        head = call_line(item)
+        if head is not None:
+            yield from self._lines(thread_id, [head])
             self._last = ref
 
     def _completed(
         self, thread_id: str | None, ref: int, item: Item
     ) -> Iterator[Piece]:
         told = self._told.pop(ref, None)
-        if isinstance(item, AgentMessage) and told is not None and told.text:
+        if isinstance(item, AgentMessage | Plan) and told is not None and told.text:
             yield from self._rest(ref, told, item)
         elif isinstance(item, Command) and self._last == ref:
             yield from self._lines(thread_id, command_result(item))
+        elif isinstance(item, ToolCall) and self._last == ref:
+            yield from self._lines(thread_id, tool_result(item))
         else:
             yield from self._lines(thread_id, item_lines(item))
 
-    def _rest(self, ref: int, told: _Told, item: AgentMessage) -> Iterator[Piece]:
+    def _rest(
+        self, ref: int, told: _Told, item: AgentMessage | Plan
+    ) -> Iterator[Piece]:
         cut = item.truncated is not None and "text" in item.truncated
         if item.text.startswith(told.text):
             yield from self._stream(ref, told, item.text[len(told.text) :])
@@ -160,18 +168,14 @@ class Transcript:
             yield Piece(line(held), ends=False)
         yield from self._break()
         if not item.text.startswith(told.text) and not cut:
-            yield from map(
-                Piece, labelled(label("codex"), "(the whole message:)", "dim")
-            )
-            yield from map(Piece, item_lines(item)[:])
+            whole = labelled(text_label(item), "(the whole message:)", "dim")
+            yield from map(Piece, [*whole, *item_lines(item)])
         else:
-            yield from map(Piece, unfinished(item))
+            yield from map(Piece, message_end(item))
 
     def _delta(self, event: DeltaSeen) -> Iterator[Piece]:
         told = self._told.get(event.ref)
-        if told is None or not isinstance(told.item, AgentMessage):
-            return
-        if event.channel is DeltaChannel.TEXT:
+        if told is not None and _GROWS.get(told.item.kind) is event.channel:
             yield from self._stream(event.ref, told, event.text)
 
     def _stream(self, ref: int, told: _Told, text: str) -> Iterator[Piece]:
@@ -180,7 +184,8 @@ class Transcript:
         if self._streaming != ref:
             self._last = None
             yield from self._break()
-            yield Piece((label("codex"),), ends=False)
+            yield from self._headed(told.thread_id)
+            yield Piece((text_label(told.item),), ends=False)
             self._streaming = ref
         told.text += text
         first, *rest = told.plain.feed(text).split("\n")
@@ -199,15 +204,11 @@ class Transcript:
             return
         self._last = None
         yield from self._break()
-        yield from self._heading(thread_id)
+        yield from self._headed(thread_id)
         yield from map(Piece, rows)
 
-    def _heading(self, thread_id: str | None) -> Iterator[Piece]:
-        if self._names is None or thread_id is None or thread_id == self._thread:
-            return
-        self._thread = thread_id
-        name = one_line(self._names.get(thread_id, ""), 60)
-        yield Piece(line(dim("── "), Span(thread_id, "name"), f"  {name}"))
+    def _headed(self, thread_id: str | None) -> Iterator[Piece]:
+        yield from map(Piece, self._headings.before(thread_id))
 
     def _resumed(self, event: Resumed) -> Iterator[Piece]:
         if event.verdict == "gap":
@@ -228,8 +229,13 @@ class Transcript:
         if one.ref not in self._told:
             yield from self._started(None, one.ref, one.item)
         told = self._told.setdefault(one.ref, _Told(one.item))
-        if isinstance(one.item, AgentMessage) and one.item.text.startswith(told.text):
-            yield from self._stream(one.ref, told, one.item.text[len(told.text) :])
+        match one.item:
+            case AgentMessage(text=text) | Plan(text=text) if text.startswith(
+                told.text
+            ):
+                yield from self._stream(one.ref, told, text[len(told.text) :])
+            case _:
+                pass
 
     def _rows(self, data: EventData, clock: Clock) -> list[Line]:
         match data:
@@ -243,9 +249,9 @@ class Transcript:
             case TurnStarted(turn=turn):
                 return [line(dim(f"── turn {turn.id} started"))]
             case TurnCompleted(turn=turn):
-                return [line(dim("── turn "), turn_end(turn))]
+                return [line(dim("── turn "), turn_end(turn)), *turn_advice(turn)]
             case TurnPlan():
-                return _plan_lines(data)
+                return plan_lines(data)
             case GateChanged(gate=gate):
                 return [line(label("gate"), gate_span(gate, clock))]
             case RuntimeChanged(runtime=runtime):
@@ -264,12 +270,3 @@ class Transcript:
             return []
         self._asked_ids.add(approval.id)
         return [*approval_lines(approval, clock), *how_to_answer(approval)]
-
-
-def _plan_lines(plan: TurnPlan) -> list[Line]:
-    steps = [
-        line(INDENT, f"[{_PLAN_MARKS.get(step.status, ' ')}] {one_line(step.text)}")
-        for step in plan.steps
-    ]
-    why = one_line(plan.explanation or "")
-    return [line(label("plan"), bold(why)), *steps]

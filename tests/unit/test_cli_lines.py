@@ -9,16 +9,18 @@ from clients.cli.columns import cells
 from clients.cli.lines.approvals import approval_lines, how_to_answer, resolved_text
 from clients.cli.lines.devices import candidate_lines, device_table
 from clients.cli.lines.gate import status_lines
-from clients.cli.lines.items import item_lines
-from clients.cli.lines.threads import thread_lines, thread_table
+from clients.cli.lines.failures import advice
+from clients.cli.lines.items import all_items, item_lines
+from clients.cli.lines.threads import thread_lines, thread_table, turn_end
 from clients.cli.style import Line, paint
 from tests.support import cli_samples as samples
+from tests.support import cli_work as work
 from tests.support.cli_samples import BLOG, CLOCK
 from tests.support.golden import check_golden
 from transport.protocol.approvals import ApprovalState
 from transport.protocol.items import ItemStatus
 from transport.protocol.threads import ThreadStatus
-from transport.protocol.turns import TurnError, TurnStatus
+from transport.protocol.turns import TurnError, TurnStatus, Usage
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -63,6 +65,8 @@ SHOWN: dict[str, Callable[[], list[Line]]] = {
     "threads": threads,
     "read": lambda: thread(full=False),
     "read_full": lambda: thread(full=True),
+    "work": lambda: all_items(work.every_kind()),
+    "work_full": lambda: all_items(work.every_kind(), full=True),
     "approvals": approvals,
     "devices": lambda: device_table([samples.device()], CLOCK, width=None),
     "candidate": lambda: candidate_lines(samples.candidate()),
@@ -127,6 +131,45 @@ def test_a_long_output_is_cut_in_the_middle_and_says_by_how_much() -> None:
 )
 def test_a_command_that_did_not_end_well_says_so(status: ItemStatus, says: str) -> None:
     assert says in text(item_lines(samples.command(status)))
+
+
+def test_a_failure_says_what_to_do_about_it() -> None:
+    error = TurnError(code="usageLimitExceeded", message="You have hit your limit.")
+    failed = samples.turn(status=TurnStatus.FAILED, error=error)
+    shown = text(
+        thread_lines(samples.thread(), [failed], CLOCK, full=False, more=False)
+    )
+    assert "failed in 12 s: You have hit your limit." in shown
+    assert "what to do: your usage limit is reached" in shown
+
+
+def test_the_provider_s_status_says_more_than_a_broken_connection() -> None:
+    error = TurnError(code="httpConnectionFailed", message="x", http_status=401)
+    assert advice(error) == "sign in to Codex again at the workstation"
+    assert advice(TurnError(code="daydreamed", message="x")) is None
+
+
+def test_a_context_that_fills_up_is_said_with_its_turn() -> None:
+    usage = Usage(
+        input=1,
+        cached_input=0,
+        output=1,
+        reasoning=0,
+        total=900_000,
+        context_window=200_000,
+        context_used=120_000,
+    )
+    full = samples.turn().model_copy(update={"usage": usage})
+    assert turn_end(full).text == "completed in 12 s, context 60 % full"
+    fresh = usage.model_copy(update={"context_used": 20_000})
+    roomy = samples.turn().model_copy(update={"usage": fresh})
+    assert turn_end(roomy).text == "completed in 12 s"
+
+
+def test_hostile_arguments_of_a_tool_hide_nothing_and_stay_on_their_line() -> None:
+    item = work.tool(arguments='{"a": "\x1b[2K\n\u202eb"}')
+    (row,) = text(item_lines(item)).split("\n")[:1]
+    assert row == 'tool   files.list {"a": "\\x1b[2K \\u202eb"}'
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """What a person sees of events, beside the files in golden/."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from clients.cli.style import paint_span
 from clients.cli.transcript import Piece, Transcript
 from clients.cli.turn_watch import KEPT, TurnWatch
 from tests.support import cli_samples as samples
+from tests.support import cli_work as work
 from tests.support.cli_samples import BLOG, CLOCK, NOON, SHOP
 from tests.support.golden import check_golden
 from transport.protocol.approvals import ApprovalState
@@ -272,7 +274,67 @@ def test_sub_agents_belong_to_the_thread_that_is_told() -> None:
     child = EventSeen(
         seq=1, at=NOON, thread_id="child", root_thread_id=SHOP, data=event.data
     )
-    assert told(Transcript(root=SHOP), [child]) == "codex  from a child\n"
+    back = story.event(ItemCompleted(ref=2, item=samples.message("and back")))
+    assert told(Transcript(root=SHOP), [child, back]) == (
+        f"── sub-agent child\ncodex  from a child\n── {SHOP}\ncodex  and back\n"
+    )
+
+
+def test_a_plan_grows_on_the_screen_under_its_own_label() -> None:
+    story = Story()
+    shown = told(
+        Transcript(root=SHOP),
+        [
+            story.event(ItemStarted(ref=1, item=work.plan("", RUNNING))),
+            story.delta(1, "# Plan\n", DeltaChannel.PLAN),
+            story.delta(1, "- look", DeltaChannel.PLAN),
+            story.event(ItemCompleted(ref=1, item=work.plan("# Plan\n- look"))),
+        ],
+    )
+    assert shown == "plan   # Plan\n       - look\n"
+
+
+def test_a_tool_s_result_comes_under_its_call() -> None:
+    story = Story()
+    started = work.tool(RUNNING, result=None)
+    shown = told(
+        Transcript(root=SHOP),
+        [
+            story.event(ItemStarted(ref=1, item=started)),
+            story.event(ItemCompleted(ref=1, item=work.tool(result="a\nb"))),
+        ],
+    )
+    assert shown.startswith("tool   files.list ")
+    assert shown.endswith("       | a\n       | b\n       done, 1.2 s\n")
+    assert shown.count("files.list") == 1
+
+
+def test_a_sub_agent_s_work_is_told_under_its_thread_and_title() -> None:
+    story = Story()
+    running = samples.message("", RUNNING)
+
+    def child(data: EventData) -> EventSeen:
+        seen = story.event(data, work.CHILD)
+        return replace(seen, root_thread_id=SHOP)
+
+    shown = told(
+        Transcript(root=SHOP),
+        [
+            story.event(ItemCompleted(ref=1, item=work.spawned())),
+            child(ThreadStarted(thread=samples.thread(work.CHILD, title="/root/bee"))),
+            child(TurnStarted(turn=samples.turn("turn-c"))),
+            child(ItemStarted(ref=2, item=running)),
+            story.event(ItemStarted(ref=3, item=running)),
+            story.delta(2, "There are "),
+            story.delta(3, "I wait."),
+            story.delta(2, "seven."),
+            child(ItemCompleted(ref=2, item=samples.message("There are seven."))),
+            child(TurnCompleted(turn=samples.turn("turn-c"))),
+            story.event(ItemCompleted(ref=3, item=samples.message("I wait."))),
+            story.event(ItemCompleted(ref=4, item=work.waited())),
+        ],
+    )
+    check_golden(GOLDEN / "sub_agents.txt", shown)
 
 
 def test_a_start_that_was_announced_is_not_told_again() -> None:

@@ -3,7 +3,8 @@
 from typing import Final
 
 from clients.cli.clock import Clock
-from clients.cli.lines.items import INDENT, bar, file_lines
+from clients.cli.lines.items import file_lines
+from clients.cli.lines.layout import INDENT, bar
 from clients.cli.plain import one_line, visible, wrapped
 from clients.cli.style import Line, Span, Style, bold, dim, line
 from transport.protocol.approvals import (

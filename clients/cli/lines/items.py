@@ -1,30 +1,49 @@
 """Items as lines: a label, then text that is indented under it. Sans-IO."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 from clients.cli.clock import duration
+from clients.cli.lines.layout import (
+    INDENT,
+    WORTH_SAYING_MS,
+    bar,
+    label,
+    labelled,
+    some_of,
+    unfinished,
+)
+from clients.cli.lines.work import (
+    COMPACTED,
+    agent_lines,
+    image_lines,
+    review_lines,
+    search_lines,
+    tool_line,
+    tool_result,
+)
 from clients.cli.plain import block, one_line, visible, wrapped
 from clients.cli.style import Line, Span, Style, bold, dim, line
 from transport.protocol.items import (
     AgentMessage,
     ChangeKind,
+    Citation,
     Command,
+    Compaction,
     FileChange,
     FileDiff,
+    Image,
     Item,
     ItemStatus,
     OtherItem,
+    Plan,
     Reasoning,
+    Review,
+    Subagent,
+    ToolCall,
     UserMessage,
+    WebSearch,
 )
-
-LABEL: Final = 7  # cells; the longest label has five letters
-INDENT: Final = " " * LABEL
-
-WORTH_SAYING_MS: Final = 100  # a shorter time says nothing
-HEAD_LINES: Final = 4  # of a long output, before and
-TAIL_LINES: Final = 8  # after what is left out
 
 _CHANGES: Final = {
     ChangeKind.ADD: "new file",
@@ -34,48 +53,71 @@ _CHANGES: Final = {
 }
 
 
-def label(name: str, style: Style = "bold") -> Span:
-    """Return the label of an item, padded to the column where its text begins."""
-    return Span(f"{name:<{LABEL}}", style)
-
-
-def labelled(first: Span, text: str, style: Style = "") -> list[Line]:
-    """Return `text` beside its label; its further lines are indented."""
-    head, *rest = text.split("\n")
-    return [
-        line(first, Span(head, style)),
-        *(line(INDENT, Span(row, style)) for row in rest),
-    ]
-
-
-def quoted(text: str) -> list[Line]:
-    """Return text that others wrote, each line behind a bar: none passes for ours."""
-    return [line(INDENT, dim("| "), row) for row in text.split("\n")]
-
-
 def item_lines(item: Item, *, full: bool = False) -> list[Line]:
     """Return one item; long outputs and diffs are whole only with `full`."""
     match item:
         case UserMessage():
             return labelled(label("you", "name"), block(item.text))
         case AgentMessage():
-            return [*labelled(label("codex"), block(item.text)), *unfinished(item)]
+            return [*labelled(label("codex"), block(item.text)), *message_end(item)]
         case Reasoning():
             return reasoning_lines(item)
         case Command():
             return [command_line(item), *command_result(item, full=full)]
         case FileChange():
             return change_lines(item, full=full)
+        case ToolCall():
+            return [tool_line(item, full=full), *tool_result(item, full=full)]
+        case WebSearch():
+            return search_lines(item)
+        case Plan():
+            text = block(item.text).strip("\n")
+            return [*labelled(label("plan"), text), *message_end(item)]
+        case Image():
+            return image_lines(item)
+        case Subagent():
+            return agent_lines(item)
+        case Review():
+            return review_lines(item)
+        case Compaction():
+            return labelled(label("note", "dim"), COMPACTED, "dim")
         case OtherItem():
             text = one_line(item.summary) or item.source_type
             return labelled(label("note", "dim"), text, "dim")
 
 
-def unfinished(item: Item) -> list[Line]:
-    """Return a line that says so where an item did not end well; else none."""
-    if item.status in {ItemStatus.INTERRUPTED, ItemStatus.FAILED}:
-        return [line(INDENT, Span(f"({item.status})", "warn"))]
-    return []
+def text_label(item: Item) -> Span:
+    """Return the label of a text that grows."""
+    return label("plan" if isinstance(item, Plan) else "codex")
+
+
+def call_line(item: Item) -> Line | None:
+    """Return the line that is told when a call begins; its result comes under it."""
+    match item:
+        case Command():
+            return command_line(item)
+        case ToolCall():
+            return tool_line(item)
+        case _:
+            return None
+
+
+def message_end(item: AgentMessage | Plan) -> list[Line]:
+    """Return what is said under a message: how it ended, and what it draws on."""
+    rows = unfinished(item)
+    if isinstance(item, Plan):
+        return rows
+    if item.delivery == "async":
+        rows.append(line(INDENT, dim("(it does not wait: your next message answers)")))
+    return rows + [_citation_line(one) for one in item.citations or ()]
+
+
+def _citation_line(cited: Citation) -> Line:
+    first, last = cited.line_start, cited.line_end
+    place = "" if first is None else f":{first}"
+    place += f"-{last}" if place and last not in {None, first} else ""
+    note = f" ({one_line(cited.note, 200)})" if cited.note else ""
+    return line(INDENT, dim(f"from {visible(cited.path)}{place}{note}"))
 
 
 def reasoning_lines(item: Reasoning) -> list[Line]:
@@ -95,18 +137,7 @@ def command_result(item: Command, *, full: bool = False) -> list[Line]:
     """Return a command's output and how it ended."""
     output = block(item.output).strip("\n")
     rows = output.split("\n") if output else []
-    return [*_output(rows, full=full), line(INDENT, _command_end(item))]
-
-
-def _output(rows: Sequence[str], *, full: bool) -> list[Line]:
-    left_out = len(rows) - HEAD_LINES - TAIL_LINES
-    if full or left_out <= 1:  # a line about one line saves nothing
-        return quoted("\n".join(rows)) if rows else []
-    return [
-        *quoted("\n".join(rows[:HEAD_LINES])),
-        line(INDENT, dim(f"… {left_out} lines more")),
-        *quoted("\n".join(rows[-TAIL_LINES:])),
-    ]
+    return [*some_of(rows, full=full), line(INDENT, _command_end(item))]
 
 
 def _command_end(item: Command) -> Span:
@@ -163,11 +194,6 @@ def diff_lines(diff: str) -> list[Line]:
         style = style if goes_on else _diff_style(row)
         rows.append(line(INDENT, bar(goes_on=goes_on), Span(row, style)))
     return rows
-
-
-def bar(*, goes_on: bool) -> Span:
-    """Return what stands before a row of others' text: a new line, or more of one."""
-    return dim("> " if goes_on else "| ")
 
 
 def _diff_style(row: str) -> Style:

@@ -6,13 +6,17 @@ from typing import Final
 from clients.cli.choose import short
 from clients.cli.clock import Clock, duration
 from clients.cli.columns import cut, cut_front, table
+from clients.cli.lines.failures import advice
 from clients.cli.lines.gate import writer_text
 from clients.cli.lines.items import all_items
+from clients.cli.lines.layout import INDENT
 from clients.cli.plain import one_line, visible
 from clients.cli.style import BLANK, Line, Span, Style, bold, dim, line
 from transport.protocol.gateway import LeaseState
 from transport.protocol.threads import Thread, ThreadStatus
-from transport.protocol.turns import Turn, TurnStatus
+from transport.protocol.turns import Turn, TurnStatus, Usage
+
+WORTH_SAYING_PERCENT: Final = 50  # of the context; below it nobody needs to know
 
 _NAMES: Final = {
     ThreadStatus.WAITING_ON_APPROVAL: "asks you",
@@ -86,6 +90,7 @@ def thread_lines(
         rows += [BLANK, line(dim("… older turns are not shown (--turns N)"))]
     for turn in reversed(turns):
         rows += [BLANK, turn_line(turn, clock), *turn_items(turn, full=full)]
+        rows += turn_advice(turn)
     return rows
 
 
@@ -116,7 +121,23 @@ def turn_end(turn: Turn) -> Span:
         text += f" in {duration(turn.duration_ms)}"
     if turn.error is not None:
         text += f": {one_line(turn.error.message, 400)}"
+    elif turn.usage is not None:
+        text += _context(turn.usage)
     return Span(text, _TURN_STYLES.get(turn.status, ""))
+
+
+def turn_advice(turn: Turn) -> list[Line]:
+    """Return what to do about a failure; no line where there is none, or no advice."""
+    what = None if turn.error is None else advice(turn.error)
+    return [line(INDENT, Span(f"what to do: {what}", "warn"))] if what else []
+
+
+def _context(usage: Usage) -> str:
+    """Return how full the model's context is, once that is worth a look."""
+    if not usage.context_window or usage.context_used is None:
+        return ""
+    percent = 100 * usage.context_used // usage.context_window
+    return f", context {percent} % full" if percent >= WORTH_SAYING_PERCENT else ""
 
 
 def turn_items(turn: Turn, *, full: bool) -> list[Line]:
