@@ -8,8 +8,8 @@ import pytest
 from clients.cli.columns import cells
 from clients.cli.lines.approvals import approval_lines, how_to_answer, resolved_text
 from clients.cli.lines.devices import candidate_lines, device_table
-from clients.cli.lines.gate import status_lines
 from clients.cli.lines.failures import advice
+from clients.cli.lines.gate import status_lines
 from clients.cli.lines.items import all_items, item_lines
 from clients.cli.lines.threads import thread_lines, thread_table, turn_end
 from clients.cli.style import Line, paint
