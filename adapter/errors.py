@@ -5,6 +5,11 @@ runtime? `NotDeliveredError` and `CodexRefusedError` say *certainly no effect*;
 `NoAnswerError` says *unknown*.
 """
 
+import re
+from typing import Final
+
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
+
 
 class AdapterError(Exception):
     """Base of the family."""
@@ -32,9 +37,12 @@ class ChildExitedError(AdapterError):
 
     @property
     def last_words(self) -> str:
-        """The last line of its log. Of one that ended before it had read any thread it
-        says what is wrong (a damaged config.toml); of others it may quote anything."""
-        return next(iter(self.stderr.strip().splitlines()[-1:]), "")
+        """Its error, or else the last line of its log, without colours. Of one that
+        ended before it had read any thread it says what is wrong (no such folder); of
+        others it may quote anything."""
+        lines = _COLOUR.sub("", self.stderr).strip().splitlines()
+        errors = [line for line in lines if line.startswith("Error: ")]
+        return next(iter((errors or lines)[-1:]), "")
 
 
 class ChildHungError(ChildExitedError):
@@ -82,6 +90,10 @@ class CodexRefusedError(AdapterError):
 
 class ThreadLockedError(CodexRefusedError):
     """Another process has Codex's writer lock of the thread."""
+
+
+class ThreadArchivedError(CodexRefusedError):
+    """The thread is archived: it can be read, and not be continued."""
 
 
 class ThreadUnknownError(CodexRefusedError):

@@ -6,10 +6,16 @@ do not know stays what it is.
 
 from typing import Final
 
-from adapter.errors import CodexRefusedError, ThreadLockedError, ThreadUnknownError
+from adapter.errors import (
+    CodexRefusedError,
+    ThreadArchivedError,
+    ThreadLockedError,
+    ThreadUnknownError,
+)
 
 NO_GOAL: Final = "no goal exists"
 LOCKED: Final = "already has an active writer"
+ARCHIVED: Final = " is archived. Run "  # resume, goal/get
 
 UNKNOWN: Final = (
     "thread not loaded:",  # thread/read, turns/list: it means unknown
@@ -35,6 +41,8 @@ def refined(error: CodexRefusedError) -> CodexRefusedError:
     """Return the same refusal as the class that says what it means."""
     if LOCKED in error.message:
         return ThreadLockedError(error.method, error.code, error.message)
+    if ARCHIVED in error.message:
+        return ThreadArchivedError(error.method, error.code, error.message)
     empty = all(part in error.message for part in EMPTY_ROLLOUT)
     if empty or any(text in error.message for text in UNKNOWN):
         return ThreadUnknownError(error.method, error.code, error.message)

@@ -12,6 +12,7 @@ from adapter.errors import (
     NoAnswerError,
     NotDeliveredError,
     NotRecordedError,
+    ThreadArchivedError,
     ThreadLockedError,
     ThreadUnknownError,
 )
@@ -130,6 +131,12 @@ def failed_before(exc: AdapterError, *, thread_id: str, at_ms: int) -> Refusal:
     match exc:
         case ThreadUnknownError():
             return thread_not_found(thread_id)
+        case ThreadArchivedError():
+            return NotResumable(
+                "This thread is archived: it can be read, not continued. Unarchive it at "
+                f"the workstation (`codex unarchive {thread_id}`), then send again.",
+                data={"threadId": thread_id},
+            )
         case CodexOverloadedError():
             return Overloaded("Codex has too much to do right now. Try again.")
         case CodexRefusedError(method="thread/resume"):

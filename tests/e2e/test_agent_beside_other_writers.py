@@ -36,6 +36,7 @@ from transport.client import Client
 from transport.errors import (
     CodexUnavailable,
     Conflict,
+    NotResumable,
     ThreadOwnedElsewhere,
 )
 from transport.protocol import threads
@@ -188,6 +189,33 @@ async def test_what_another_codex_added_meanwhile_is_a_conflict_for_a_stale_clie
                 await client.call(TURN_START, stale)
             assert refusal.value.data["what"] == "lastTurn"
             assert home.model.requests[-1].user_texts[-1] == "theirs again"
+
+
+@pytest.mark.parametrize("version", sorted({BUNDLED, LOCKING[-1]}))
+async def test_a_thread_archived_elsewhere_is_read_and_not_continued_until_it_is_back(
+    version: str,
+) -> None:
+    codex = codex_binaries()[version]
+    with trio.fail_after(90):
+        async with (
+            open_codex_home() as home,
+            open_real_agent(home, version=version) as house,
+            open_local(house) as client,
+            open_foreign(codex, home.environ) as foreign,
+        ):
+            thread = await foreign.start_thread(home.workspace, "theirs")
+            await foreign.request("thread/archive", {"threadId": thread})
+            with pytest.raises(NotResumable) as refusal:
+                params = send_params(thread, "ours", key="archived")
+                await client.call(TURN_START, params)
+            assert "unarchive" in refusal.value.message
+            assert not (await status(client)).leases
+            read = threads.ThreadReadParams(thread_id=thread)
+            assert (await client.call(THREAD_READ, read)).turns
+            await foreign.request("thread/unarchive", {"threadId": thread})
+            turn = await send_to_end(client, thread, "ours", key="archived")
+            assert turn.status is TurnStatus.COMPLETED
+            assert "theirs" in last_request(home)
 
 
 class DesktopAtLook:

@@ -20,6 +20,13 @@ def test_the_log_of_a_child_is_kept_and_not_said() -> None:
     assert ChildExitedError("codex writer", 0).last_words == ""
 
 
+def test_the_last_words_are_the_error_and_not_its_backtrace() -> None:
+    log = "INFO x\nError: no such folder\n\nStack backtrace:\n   0: <unknown>\n"
+    assert ChildExitedError("r", 1, log).last_words == "Error: no such folder"
+    coloured = "\x1b[2m2026\x1b[0m \x1b[31mERROR\x1b[0m bad\n"
+    assert ChildExitedError("r", 1, coloured).last_words == "2026 ERROR bad"
+
+
 @pytest.mark.parametrize(
     ("read", "said"),
     [

@@ -2,7 +2,12 @@
 
 import pytest
 
-from adapter.errors import CodexRefusedError, ThreadLockedError, ThreadUnknownError
+from adapter.errors import (
+    CodexRefusedError,
+    ThreadArchivedError,
+    ThreadLockedError,
+    ThreadUnknownError,
+)
 from adapter.refusals import not_offered, passes, refined
 
 ID = "01a22e34-4614-7242-b7a6-b16e1c8b4140"
@@ -37,7 +42,6 @@ def test_an_unknown_thread_has_many_words(message: str) -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        f"session {ID} is archived. Run `codex unarchive {ID}`",
         "failed to load configuration: x",
         "no active turn to interrupt",
         "expected active turn id `a` but found `b`",
@@ -70,3 +74,8 @@ def test_an_unknown_method_is_not_offered() -> None:
     words = "Invalid request: unknown variant `thread/queue/list`, expected one of …"
     assert not_offered(refusal(words))
     assert not not_offered(refusal("thread name must not be empty"))
+
+
+def test_an_archived_thread_is_told_apart() -> None:
+    error = refined(refusal(f"session {ID} is archived. Run `codex unarchive {ID}`"))
+    assert type(error) is ThreadArchivedError
