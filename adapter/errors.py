@@ -64,6 +64,13 @@ class NotRecordedError(AdapterError):
         return f"{self.name} was ended: its record cannot be written (disk full?)"
 
 
+def told_at_start(error: Exception) -> str:
+    """Return what is told of a start that failed: no thread had been read by then."""
+    if isinstance(error, ChildExitedError) and error.last_words:
+        return f"{error}: {error.last_words}"
+    return str(error)
+
+
 class ReaderFirstError(AdapterError):
     """A writer was wanted while no reader of ours is initialized: nothing was started.
 

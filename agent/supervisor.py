@@ -10,7 +10,7 @@ from typing import Final
 
 import trio
 
-from adapter.errors import AdapterError, ChildExitedError
+from adapter.errors import AdapterError, told_at_start
 from adapter.runtime import Emit, Emitted, Reader, Runtime, RuntimeInfo
 from agent.restart import RestartPolicy
 from transport.errors import CodexUnavailable
@@ -149,9 +149,7 @@ class Supervisor:
 
 def _why(exc: Exception, *, served: bool) -> str:
     """Return what all devices may know: codex's own words only of a start that failed."""
-    if not served and isinstance(exc, ChildExitedError) and exc.last_words:
-        return f"{exc}: {exc.last_words}"
-    return str(exc)
+    return str(exc) if served else told_at_start(exc)
 
 
 def runtime_down(state: RuntimeState, *, at_ms: int) -> CodexUnavailable:

@@ -6,7 +6,7 @@ PROTOCOL.md section 3, "The way". The steps themselves: `turn_start`, `thread_st
 
 from collections.abc import Callable, Sequence
 
-from adapter.errors import AdapterError
+from adapter.errors import AdapterError, ChildExitedError, told_at_start
 from adapter.runtime import Emit, Emitted, Guard
 from agent.carry import Carrier
 from agent.gatekeeper import GateKeeper
@@ -15,7 +15,7 @@ from agent.lease_pool import LeasePool
 from agent.ledger import Flight, Ledger
 from agent.limits import OURS_KEPT
 from agent.newest_turn import NewestTurns
-from agent.refusals import failed_before
+from agent.refusals import failed_before, writer_down
 from agent.scopes import Caller, check_alive
 from agent.sight import Sight
 from agent.supervisor import Supervisor
@@ -73,6 +73,8 @@ class Way:
             return await self.pool.open(thread_id, guard=guard)
         except Overloaded as refusal:
             raise self._shown(caller, refusal) from None
+        except ChildExitedError as exc:  # it had not loaded the thread yet
+            raise writer_down(told_at_start(exc), at_ms=self._now_ms()) from exc
         except AdapterError as exc:
             raise self.failed_before(exc, thread_id or "") from exc
 

@@ -7,8 +7,11 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from adapter.errors import ChildExitedError
+from agent.limits import START_TRIES
 from tests.support.door import LOCAL, House, open_house, send
 from tests.support.fake_runtime import LAST_WORDS, FakeWriter
+from transport.errors import CodexUnavailable
 from transport.protocol.events import ThreadChanged
 from transport.protocol.gateway import LeaseState
 from transport.protocol.threads import ThreadMode, ThreadStatus
@@ -227,3 +230,18 @@ async def test_a_fault_in_a_writer_is_logged_by_its_place_alone(
         await trio.sleep(60)
         assert "ValueError at" in caplog.text
         assert LAST_WORDS not in caplog.text
+
+
+async def test_a_start_that_fails_says_what_codex_said(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+
+        def fail() -> None:
+            raise ChildExitedError("codex writer", 1, "config.toml: line 3\n")
+
+        house.runtime.add("thr", "t1")
+        for _ in range(START_TRIES):
+            house.runtime.at("writer.open", fail)
+        with pytest.raises(CodexUnavailable, match=r"ended with 1: config\.toml"):
+            await house.door.admission.start_turn(LOCAL, send())
