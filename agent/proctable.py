@@ -190,6 +190,22 @@ def thread_holder(
     return None
 
 
+def held_locks(home: Path, pid: int) -> int:
+    """Return how many threads' lock files of this CODEX_HOME a process has open."""
+    folder = f"{os.path.realpath(home)}/thread-writer-locks/"
+    try:
+        names = os.listdir(PROC / str(pid) / "fd")
+    except OSError:
+        return 0
+    held = 0
+    for name in names:
+        try:
+            held += os.readlink(PROC / str(pid) / "fd" / name).startswith(folder)
+        except OSError:
+            continue
+    return held
+
+
 def _has_open(pid: int, path: str) -> bool:
     try:
         names = os.listdir(PROC / str(pid) / "fd")

@@ -113,6 +113,18 @@ class WriterWatch:
             if pid is not None and (writer := self._holder(pid)) is not None
         }
 
+    async def look_closely(self) -> Look:
+        """Look, ask the binaries that are not known yet (≤ 2 s each), look again."""
+        self.look()
+        await self._versions.ask()
+        return self.look()
+
+    def lock_holders(self) -> dict[int, int]:
+        """Return who else holds threads: pid → how many."""
+        pids = set(proctable.lock_owners().values()) - set(self._own_pids())
+        held = {pid: proctable.held_locks(self._home, pid) for pid in pids}
+        return {pid: count for pid, count in held.items() if count}
+
     async def serve(
         self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:

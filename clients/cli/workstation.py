@@ -8,7 +8,7 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clients.cli.exits import ExitCode, FailedError
 from clients.cli.folders import STATE_DIR
@@ -98,6 +98,31 @@ def _cause(error: BaseException) -> BaseException:
     """The one error in nested groups of one: what a person has to hear."""
     inside: tuple[BaseException, ...] = getattr(error, "exceptions", ())
     return _cause(inside[0]) if len(inside) == 1 else error
+
+
+async def examine(*, report: bool) -> list[dict[str, Any]]:
+    """Return what `doctor` finds: rows of name, level (ok, warn, fail), text, advice?.
+
+    `report`: without paths, addresses, pids and names of people and machines.
+    """
+    import getpass
+    import platform
+
+    from agent.config import load_config
+    from agent.doctor import examine as examine_all
+    from agent.errors import ConfigError
+    from agent.findings import fail, redacted
+
+    try:
+        config = load_config(os.environ)
+    except ConfigError as error:
+        findings = [fail("config", str(error), "mend the config file")]
+    else:
+        findings = await examine_all(config, os.environ)
+    if report:
+        private = (getpass.getuser(), platform.node(), Path.home().name)
+        findings = redacted(findings, private=private)
+    return [one.wire() for one in findings]
 
 
 async def lock_at_rest(*, locked: bool) -> None:

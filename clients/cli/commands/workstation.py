@@ -89,8 +89,27 @@ def unlock(as_json: AsJson = False) -> None:
 
 
 @group.command()
+def doctor(
+    report: Annotated[
+        bool,
+        typer.Option("--report", help="For a bug report: nothing private in it."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Look whether everything is right here, and say what to do.
+
+    Exit code 1 where something must be mended. It changes nothing.
+    """
+    from clients.cli import doctor as examination
+    from clients.cli import entry
+
+    command = partial(examination.doctor, report=report)
+    raise typer.Exit(entry.run(command, as_json=as_json))
+
+
+@group.command()
 def demo() -> None:
-    """Show the main job here, in two minutes.
+    """Show the main job here, in half a minute.
 
     With a scripted model and a temporary CODEX_HOME: it touches nothing of yours.
     """
