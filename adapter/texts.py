@@ -41,9 +41,10 @@ def pieces(text: str, limit: int) -> Sequence[str]:
     if len(text) <= limit and byte_size(text) <= limit:
         return (text,)
     found: list[str] = []
-    while text:
-        found.append(prefix(text, limit))
-        text = text[len(found[-1]) :]
+    start = 0
+    while start < len(text):  # never copies the rest: one text may have 20 MB
+        found.append(prefix(text[start : start + limit], limit))
+        start += len(found[-1])
     return found
 
 

@@ -5,6 +5,7 @@ Every refusal says what to do, and names the other writer where it is known.
 
 from adapter.errors import (
     AdapterError,
+    BinaryNotFoundError,
     ChildExitedError,
     CodexOverloadedError,
     CodexRefusedError,
@@ -12,6 +13,7 @@ from adapter.errors import (
     NoAnswerError,
     NotDeliveredError,
     NotRecordedError,
+    ReaderFirstError,
     ThreadArchivedError,
     ThreadLockedError,
     ThreadUnknownError,
@@ -163,6 +165,10 @@ def failed_before(exc: AdapterError, *, thread_id: str, at_ms: int) -> Refusal:
             return Timeout("Codex did not answer in time; nothing was done. Try again.")
         case NotRecordedError():
             return storage_failed("list of processes")
+        case BinaryNotFoundError():  # it is being updated, or was removed
+            return writer_down("it cannot be started", at_ms=at_ms)
+        case ReaderFirstError():
+            return writer_down("it is being started", at_ms=at_ms)
         case ChildExitedError() | NotDeliveredError() | HandshakeFailedError():
             return writer_down(str(exc), at_ms=at_ms)
         case _:

@@ -3,12 +3,19 @@
 import pytest
 
 from adapter.errors import (
+    AdapterError,
+    BinaryNotFoundError,
+    ChildExitedError,
     CodexRefusedError,
+    NotRecordedError,
+    ReaderFirstError,
     ThreadArchivedError,
     ThreadLockedError,
     ThreadUnknownError,
 )
 from adapter.refusals import not_offered, passes, refined
+from agent.refusals import failed_before
+from transport.errors import CodexUnavailable
 
 ID = "01a22e34-4614-7242-b7a6-b16e1c8b4140"
 
@@ -79,3 +86,25 @@ def test_an_unknown_method_is_not_offered() -> None:
 def test_an_archived_thread_is_told_apart() -> None:
     error = refined(refusal(f"session {ID} is archived. Run `codex unarchive {ID}`"))
     assert type(error) is ThreadArchivedError
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        BinaryNotFoundError("/opt/codex cannot be run: it is just being replaced"),
+        ReaderFirstError("a writer needs the reader"),
+        ChildExitedError("codex writer", -9),
+    ],
+)
+def test_a_writer_that_cannot_be_started_now_is_worth_another_try(
+    error: AdapterError,
+) -> None:
+    refused = failed_before(error, thread_id=ID, at_ms=0)
+    assert isinstance(refused, CodexUnavailable)
+    assert refused.retryable
+    assert "/opt" not in refused.message
+
+
+def test_what_the_disk_does_not_take_is_told_as_such() -> None:
+    refused = failed_before(NotRecordedError("codex writer"), thread_id=ID, at_ms=0)
+    assert "disk" in refused.message

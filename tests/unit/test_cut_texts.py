@@ -1,5 +1,6 @@
 """Texts cut to size; the bound of a packed size is one."""
 
+import time
 from typing import Any
 
 import pytest
@@ -65,3 +66,11 @@ def test_the_bound_is_never_below_the_packed_size(value: dict[str, Any]) -> None
 
 def test_the_bound_is_close_for_a_text() -> None:
     assert packed_bound("x" * 1000) == pytest.approx(1000, abs=5)
+
+
+def test_a_huge_text_is_taken_apart_in_no_time() -> None:
+    text = "é" * 10_000_000
+    before = time.process_time()
+    parts = pieces(text, 32 * 1024)
+    assert time.process_time() - before < 2, "the work grows with the square of it"
+    assert "".join(parts) == text
