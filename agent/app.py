@@ -23,7 +23,7 @@ from adapter.runtime import Runtime
 from adapter.sweep import sweep
 from agent.acts import Acts
 from agent.clocks import wall_ms
-from agent.config import Config
+from agent.config import Config, check_address
 from agent.door import Door, build_door
 from agent.edge import Reach, build_doors, reachable
 from agent.edge_limits import GOING_AWAY_S, PRUNE_S, RETRY_AFTER_MS
@@ -234,7 +234,8 @@ async def _listen(
 
 
 def _host_and_port(address: str) -> tuple[str, int]:
-    host, _, port = address.rpartition(":")
+    # Those of the command line have not been through the config file's checks.
+    host, _, port = check_address(address).rpartition(":")
     return host.strip("[]"), int(port)
 
 

@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+)
 
 from agent.errors import ConfigError
 from agent.limits import IDLE_S
@@ -27,7 +34,20 @@ _FOLDERS: Final = {
 _TEXTS: Final = {"codex": "THREADGATE_CODEX"}
 
 Folder = Annotated[Path, Field(strict=False)]
-Address = Annotated[str, Field(pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s\[\]]+):\d{1,5}$")]
+_ADDRESS: Final = re.compile(r"(\[[0-9a-fA-F:]+\]|[^:\s\[\]]+):(\d{1,5})")
+_MAX_PORT: Final = 65_535
+
+
+def check_address(text: str) -> str:
+    """Return a TCP address as it is. Raises: ValueError."""
+    found = _ADDRESS.fullmatch(text)
+    if found is None or int(found.group(2)) > _MAX_PORT:
+        message = f"{text!r} is no address: say host:port, such as 127.0.0.1:7130"
+        raise ValueError(message)
+    return text
+
+
+Address = Annotated[str, AfterValidator(check_address)]
 
 
 class _Table(BaseModel):
@@ -173,7 +193,7 @@ def _check_absolute(path: Path, text: str, config: Config) -> None:
 def _explained(path: Path, text: str, exc: ValidationError) -> ConfigError:
     first = exc.errors(include_url=False, include_context=False)[0]
     place = tuple(str(part) for part in first["loc"])
-    reason = first["msg"]
+    reason = first["msg"].removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":
         reason = "there is no such setting"
     more = exc.error_count() - 1

@@ -41,6 +41,15 @@ async def test_it_listens_where_it_was_told_and_nowhere_else() -> None:
             assert listener.socket.getsockname()[0] == "127.0.0.1"
 
 
+async def test_an_address_that_is_taken_is_said() -> None:
+    with trio.fail_after(10):
+        (listener,) = await tcp.listen("127.0.0.1", 0)
+        async with listener:
+            port = listener.socket.getsockname()[1]
+            with pytest.raises(OSError, match=f"127.0.0.1:{port}: Address already"):
+                await tcp.listen("127.0.0.1", port)
+
+
 async def test_nobody_answering_is_said_with_the_address() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))

@@ -88,7 +88,11 @@ def test_everything_can_be_set(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('name = "x"\nlisten = ["nonsense"]\n', ", line 2: listen.0: "),
+        (
+            'name = "x"\nlisten = ["nonsense"]\n',
+            ", line 2: listen.0: 'nonsense' is no address: say host:port",
+        ),
+        ('listen = ["[::1]:65536"]\n', ", line 1: listen.0: '[::1]:65536' is no"),
         ("\nlisen = []\n", ", line 2: lisen: there is no such setting"),
         ("[doors]\nhalf_open = 0\n", ", line 2: doors.half_open: "),
         ("a = = 1\n", ", line 1: this is not TOML"),

@@ -34,7 +34,10 @@ async def listen(host: str, port: int) -> Sequence[trio.SocketListener]:
     Raises:
         OSError: the address is taken or not ours.
     """
-    return await trio.open_tcp_listeners(port, host=host, backlog=_BACKLOG)
+    try:
+        return await trio.open_tcp_listeners(port, host=host, backlog=_BACKLOG)
+    except OSError as exc:
+        raise OSError(f"cannot listen at {host}:{port}: {exc.strerror}") from exc
 
 
 def address(listener: trio.SocketListener) -> str:
