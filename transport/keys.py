@@ -112,7 +112,8 @@ def write_secret_file(path: Path, data: bytes) -> None:
 def open_private_folder(path: Path) -> None:
     """Make the folder (0700) if it is missing; raise `KeyFileError` if it is not ours."""
     with contextlib.suppress(FileExistsError):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        # The folder above may be the state folder, which has to be private too.
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.mkdir(mode=0o700)
     _check_folder(path)
 

@@ -50,6 +50,7 @@ def test_a_missing_folder_is_made_for_us_alone(tmp_path: Path) -> None:
     finally:
         os.umask(umask)
     assert mode(path.parent) == 0o700
+    assert mode(path.parent.parent) == 0o700  # the state folder, when `client/` is ours
 
 
 def test_writing_replaces_the_whole_file(folder: Path) -> None:
