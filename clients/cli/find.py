@@ -4,11 +4,13 @@ Never a guess: see `choose`. A whole id is taken as it is; the Agent answers for
 """
 
 import re
+from pathlib import Path
 from typing import Final
 
 from clients.cli.choose import MIN_PREFIX, pick
 from clients.cli.clock import Clock
 from clients.cli.exits import FailedError, UsageProblemError
+from clients.cli.hosts import LOCAL
 from clients.cli.lines.approvals import approval_title
 from clients.cli.lines.devices import device_choice
 from clients.cli.lines.threads import thread_choice
@@ -71,6 +73,18 @@ async def find_thread(client: Client, word: str) -> str:
                 how=how,
             ).id
     raise AssertionError("the second round always picks or raises")
+
+
+def find_folder(client: Client, cwd: str) -> str:
+    """Return the folder of the workstation that is meant.
+
+    From elsewhere only a whole path means anything. Raises: UsageProblemError.
+    """
+    if cwd.startswith("/"):
+        return cwd
+    if client.opened.device.id == LOCAL:
+        return str(Path(cwd).resolve())
+    raise UsageProblemError("--cwd is a folder of the workstation: give its whole path")
 
 
 async def pending_approvals(

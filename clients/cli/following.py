@@ -4,6 +4,7 @@ The subscription comes before the call, so that nothing of the turn is missed. I
 events may come before the call's answer tells which turn it is: they wait in memory.
 """
 
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -95,6 +96,22 @@ class _Follower:
         elif self.transcript is not None:
             self.screen.pieces(self.transcript.feed(event, self.screen.clock()))
 
+    def leave(self) -> None:
+        """End the line that is written; after Ctrl-C say what becomes of the turn."""
+        if self.transcript is not None and not self.screen.as_json:
+            self.screen.pieces(self.transcript.finish())
+        # Nurseries wrap `Cancelled`: whether it was that is read from the scope.
+        stopped = trio.current_effective_deadline() == -math.inf
+        if self.watch.ended is not None or not stopped:
+            return
+        if self.transcript is None:
+            self.screen.note("It may have been sent: look with `threadgate threads`.")
+            return
+        self.screen.note(
+            f"The turn goes on: `threadgate watch {self.thread_id}` shows it, "
+            f"`threadgate interrupt {self.thread_id}` stops it."
+        )
+
     def stop_if_over(self) -> None:
         if self.watch.ended is not None:
             self.over.cancel(reason="the turn has ended")
@@ -110,10 +127,13 @@ async def follow_turn(
     """
     follower = _Follower(screen, client, shared=selection is None)
     threads = "all" if selection is None else [selection]
-    async with client.subscribe(threads) as events:
-        with follower.over:
-            async with open_background(partial(follower.start, start)):
-                await follower.follow(events)
+    try:
+        async with client.subscribe(threads) as events:
+            with follower.over:
+                async with open_background(partial(follower.start, start)):
+                    await follower.follow(events)
+    finally:
+        follower.leave()
     ended = follower.watch.ended
     assert ended is not None  # the stream has no other end than an error
     return ended

@@ -1,5 +1,6 @@
 """Arguments and options that several commands share. Sans-IO (declarations for Typer)."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -11,6 +12,14 @@ if TYPE_CHECKING:
 SCOPES = ("read", "write", "approve", "approve.session")
 SANDBOXES = ("read-only", "workspace-write", "danger-full-access")
 POLICIES = ("untrusted", "on-request", "never")
+
+
+def check_key(key: str | None) -> str | None:
+    """Return a request key as it is. Raises: typer.BadParameter."""
+    if key is not None and not re.fullmatch(r"[\x21-\x7e]{16,64}", key):
+        raise typer.BadParameter("a key is 16 to 64 characters without spaces")
+    return key
+
 
 Host = Annotated[
     str | None,
@@ -51,6 +60,7 @@ Key = Annotated[
     typer.Option(
         "--key",
         metavar="KEY",
+        callback=check_key,
         help="Ask again about an earlier request; it is not done twice.",
     ),
 ]

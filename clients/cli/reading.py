@@ -2,7 +2,7 @@
 
 from clients.cli.doors import open_door
 from clients.cli.exits import ExitCode
-from clients.cli.find import find_thread, list_threads, pending_approvals
+from clients.cli.find import find_folder, find_thread, list_threads, pending_approvals
 from clients.cli.lines.approvals import approval_lines, how_to_answer
 from clients.cli.lines.gate import status_lines
 from clients.cli.lines.threads import thread_lines, thread_table
@@ -36,8 +36,9 @@ async def threads(
     count: int,
 ) -> ExitCode:
     """List threads, newest change first."""
-    params = ThreadListParams(archived=archived, query=query, cwd=cwd)
     async with open_door(host) as client:
+        folder = find_folder(client, cwd) if cwd is not None else None
+        params = ThreadListParams(archived=archived, query=query, cwd=folder)
         found = await list_threads(client, params, count=count)
     if screen.as_json:
         screen.json({"threads": [thread.wire() for thread in found]})

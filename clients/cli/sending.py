@@ -2,15 +2,11 @@
 
 import secrets
 from functools import partial
-from pathlib import Path
-
-import trio
 
 from clients.cli.doors import LinkTeller, open_door
-from clients.cli.exits import ExitCode, FailedError, UsageProblemError
-from clients.cli.find import find_thread
+from clients.cli.exits import ExitCode, FailedError
+from clients.cli.find import find_folder, find_thread
 from clients.cli.following import Start, follow_turn
-from clients.cli.hosts import LOCAL
 from clients.cli.lines.threads import turn_end
 from clients.cli.screen import Screen
 from clients.cli.style import Span, dim
@@ -77,22 +73,13 @@ async def new(
     """Start a thread with its first message, and follow the turn to its end."""
     async with open_door(host, on_link=LinkTeller(screen).tell) as client:
         params = ThreadStartParams(
-            cwd=_folder(client, cwd),
+            cwd=find_folder(client, cwd),
             input=[TextInput(type="text", text=text)],
             request_key=key or request_key(),
             wait_ms=wait_ms,
         )
         start = partial(_new, screen, client, params)
         return await _carry_out(screen, client, None, start, follow=follow)
-
-
-def _folder(client: Client, cwd: str) -> str:
-    """A folder of the workstation: from elsewhere only a whole path means anything."""
-    if cwd.startswith("/"):
-        return cwd
-    if client.opened.device.id == LOCAL:
-        return str(Path(cwd).resolve())
-    raise UsageProblemError("--cwd is a folder of the workstation: give its whole path")
 
 
 async def interrupt(
@@ -124,11 +111,7 @@ async def _carry_out(
     if not follow:
         await start()
         return ExitCode.OK
-    try:
-        turn = await follow_turn(screen, client, thread_id, start)
-    except trio.Cancelled:
-        screen.note("A turn that was started goes on; `threadgate interrupt` stops it.")
-        raise
+    turn = await follow_turn(screen, client, thread_id, start)
     return ExitCode.OK if turn.status is TurnStatus.COMPLETED else ExitCode.FAILED
 
 

@@ -41,12 +41,15 @@ async def _tell(
     names = None if root is not None else await _names(client)
     transcript = Transcript(root=root, names=names, me=client.opened.device.id)
     _greet(screen, client, root)
-    async for event in events:
-        screen.pieces(transcript.feed(event, screen.clock()))
-        if isinstance(event, Resumed) and event.verdict != "ok":
-            # Asked after the subscription stands: none can fall in between.
-            waiting = await pending_approvals(client, root)
-            screen.pieces(transcript.waiting(waiting, screen.clock()))
+    try:
+        async for event in events:
+            screen.pieces(transcript.feed(event, screen.clock()))
+            if isinstance(event, Resumed) and event.verdict != "ok":
+                # Asked after the subscription stands: none can fall in between.
+                waiting = await pending_approvals(client, root)
+                screen.pieces(transcript.waiting(waiting, screen.clock()))
+    finally:
+        screen.pieces(transcript.finish())
 
 
 async def _names(client: Client) -> dict[str, str]:

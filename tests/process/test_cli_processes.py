@@ -29,6 +29,7 @@ from transport.protocol.approvals import (
 )
 from transport.protocol.base import WireModel
 from transport.protocol.threads import ThreadListResult
+from transport.protocol.turns import TurnStartResult, TurnStatus
 
 DEADLINE_S = 30
 
@@ -53,6 +54,11 @@ def closed(_: Frame) -> WireModel:
         data={"gate": samples.closed_gate().wire()},
         retry_after_ms=5_000,
     )
+
+
+def started(_: Frame) -> WireModel:
+    turn = samples.turn("turn-1", status=TurnStatus.IN_PROGRESS)
+    return TurnStartResult(turn=turn, delivery="started")
 
 
 def missing(_: Frame) -> WireModel:
@@ -115,6 +121,7 @@ async def test_several_threads_end_with_2_and_are_listed(state: Path) -> None:
         ("pair", "--scopes", "everything"),
         ("devices", "grant", "0a1b2c", "--sandbox", "wide-open"),
         ("send", SHOP, "-"),  # and nothing on stdin
+        ("send", SHOP, "go on", "--key", "too-short"),
         ("connect",),  # nothing either
         ("approvals", "--host", "nobody"),
     ],
@@ -171,6 +178,27 @@ async def test_ctrl_c_ends_a_watch_quietly(state: Path) -> None:
         assert process.stderr is not None
         assert process.stdout is not None
         assert await process.stderr.receive_some() == b""
+        await process.stderr.aclose()
+        await process.stdout.aclose()
+
+
+async def test_ctrl_c_while_following_says_that_the_turn_goes_on(state: Path) -> None:
+    async with fake(state) as agent:
+        agent.answers["turn/start"] = started
+        process = await trio.lowlevel.open_process(
+            command_line("send", SHOP, "go on"),
+            env=cli_environ(state),
+            stdout=-1,
+            stderr=-1,
+        )
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert b"sent to" in await process.stdout.receive_some()
+        process.send_signal(signal.SIGINT)
+        assert await process.wait() == 130
+        said = (await process.stderr.receive_some()).decode()
+        assert f"The turn goes on: `threadgate watch {SHOP}` shows it" in said
+        assert f"`threadgate interrupt {SHOP}` stops it" in said
         await process.stderr.aclose()
         await process.stdout.aclose()
 

@@ -23,7 +23,11 @@ group = typer.Typer()
 def connect(
     name: Annotated[
         str | None,
-        typer.Option("--name", help="What the workstation will know this device by."),
+        typer.Option(
+            "--name",
+            metavar="NAME",
+            help="What the workstation will know this device by.",
+        ),
     ] = None,
 ) -> None:
     """Pair this machine with an Agent.
@@ -50,15 +54,21 @@ def status(host: Host = None, as_json: AsJson = False) -> None:
 @group.command()
 def threads(
     host: Host = None,
-    archived: Annotated[bool, typer.Option("--archived")] = False,
+    archived: Annotated[
+        bool, typer.Option("--archived", help="Archived ones instead.")
+    ] = False,
     query: Annotated[
-        str | None, typer.Option("--query", help="Part of a title.")
+        str | None, typer.Option("--query", metavar="TEXT", help="Part of a title.")
     ] = None,
     cwd: Annotated[
-        str | None, typer.Option("--cwd", metavar="DIR", help="Of this folder.")
+        str | None,
+        typer.Option("--cwd", metavar="DIR", help="Of this folder of the workstation."),
     ] = None,
     count: Annotated[
-        int, typer.Option("--count", "-n", min=1, max=5000, help="At most.")
+        int,
+        typer.Option(
+            "--count", "-n", metavar="N", min=1, max=5000, help="At most so many."
+        ),
     ] = 20,
     as_json: AsJson = False,
 ) -> None:
@@ -81,7 +91,10 @@ def read(
     thread: ThreadArg,
     host: Host = None,
     turns: Annotated[
-        int, typer.Option("--turns", "-n", min=0, max=100, help="How many turns.")
+        int,
+        typer.Option(
+            "--turns", "-n", metavar="N", min=0, max=100, help="How many turns."
+        ),
     ] = 5,
     full: Annotated[
         bool, typer.Option("--full", help="Whole outputs, and diffs.")
@@ -99,7 +112,7 @@ def read(
 def watch(
     thread: Annotated[
         str | None,
-        typer.Argument(metavar="[THREAD]", help="The beginning of a thread's id."),
+        typer.Argument(metavar="THREAD", help="The beginning of a thread's id."),
     ] = None,
     host: Host = None,
     as_json: AsJson = False,
@@ -200,7 +213,7 @@ def interrupt(
 @group.command()
 def approvals(
     thread: Annotated[
-        str | None, typer.Argument(metavar="[THREAD]", help="Only of this thread.")
+        str | None, typer.Argument(metavar="THREAD", help="Only of this thread.")
     ] = None,
     host: Host = None,
     as_json: AsJson = False,
@@ -227,7 +240,11 @@ def approve(
     ] = False,
     digest: Annotated[
         str | None,
-        typer.Option("--digest", help="Only if it is still what I saw (--json)."),
+        typer.Option(
+            "--digest",
+            metavar="DIGEST",
+            help="Only if it is still what I saw (`approvals --json` tells it).",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

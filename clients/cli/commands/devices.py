@@ -35,18 +35,29 @@ def devices_list(as_json: AsJson = False) -> None:
 
 @group.command("grant")
 def devices_grant(
-    device: Annotated[str, typer.Argument(metavar="DEVICE")],
+    device: Annotated[
+        str,
+        typer.Argument(metavar="DEVICE", help="Its name, or the beginning of its id."),
+    ],
     scopes: Annotated[
         str | None,
         typer.Option("--scopes", metavar="LIST", help=f"Of: {', '.join(SCOPES)}."),
     ] = None,
     sandbox: Annotated[
         str | None,
-        typer.Option("--sandbox", metavar="MODE", help="The widest sandbox."),
+        typer.Option(
+            "--sandbox",
+            metavar="MODE",
+            help=f"The widest sandbox: {', '.join(SANDBOXES)}.",
+        ),
     ] = None,
     policy: Annotated[
         str | None,
-        typer.Option("--policy", metavar="LIST", help="Approval policies it may meet."),
+        typer.Option(
+            "--policy",
+            metavar="LIST",
+            help=f"Approval policies that it may meet. Of: {', '.join(POLICIES)}.",
+        ),
     ] = None,
     only: Only = None,
     as_json: AsJson = False,
@@ -70,7 +81,10 @@ def devices_grant(
 
 @group.command("revoke")
 def devices_revoke(
-    device: Annotated[str, typer.Argument(metavar="DEVICE")],
+    device: Annotated[
+        str,
+        typer.Argument(metavar="DEVICE", help="Its name, or the beginning of its id."),
+    ],
     stop: Annotated[
         bool, typer.Option("--stop", help="Also interrupt turns that it started.")
     ] = False,
