@@ -29,7 +29,7 @@ MAGIC: Final = (
 _SHIM: Final = re.compile(r"""\$basedir/([^"'\s]*codex\.js)""")  # pnpm, yarn
 _VERSION: Final = re.compile(r"\b(\d+\.\d+\.\d+)\S*")
 _INSTALL: Final = (
-    "Install codex (or `pip install threadgate[codex]`), or name its native binary in "
+    "Install codex (or threadgate with its extra `codex`), or name its native binary in "
     f"{SETTING} or in the config file."
 )
 

@@ -75,7 +75,7 @@ class Roots:
             assert caller.ceiling is not None
             raise Forbidden(
                 "This folder is not inside a root of this device. Name one at the "
-                "workstation: threadgate devices grant --roots …",
+                f"workstation: threadgate devices grant {caller.device_id} --only DIR",
                 data={"ceiling": caller.ceiling.wire(), "field": "cwd"},
             )
         if not _is_folder(folder):

@@ -90,9 +90,10 @@ def check_effect(caller: Caller, effect: ChoiceEffect) -> None:
 def check_scope(caller: Caller, scope: str) -> None:
     """Raise `Forbidden` unless the caller has the scope."""
     if scope not in caller.scopes:
+        wanted = ",".join([*sorted(caller.scopes), scope])
         raise Forbidden(
             f"This device lacks the scope {scope}. Grant it at the workstation: "
-            f"threadgate devices grant {caller.device_id} --scopes …,{scope}",
+            f"threadgate devices grant {caller.device_id} --scopes {wanted}",
             data={"scope": scope},
         )
 

@@ -24,7 +24,7 @@ At the workstation, with your own codex and its login:
   threadgate serve --tcp 0.0.0.0:7130    (leave it running)
   threadgate pair --scopes read,write,approve
 On the other machine:
-  pip install threadgate
+  uv tool install .                      (in a clone, as here)
   threadgate connect                     (give it the pairing text)
   threadgate status
 A device gets only what you name: without --scopes it may read and nothing else;

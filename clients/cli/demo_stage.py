@@ -116,7 +116,7 @@ def find_demo_codex(environ: Mapping[str, str]) -> Path:
         found = shutil.which("codex")
         if found is None:
             raise FailedError(
-                "there is no codex here: pip install 'threadgate[codex]', or set "
+                "there is no codex here: install threadgate with its extra `codex`, or set "
                 "THREADGATE_CODEX to the path of one"
             ) from None
         return Path(found)

@@ -19,7 +19,6 @@ from transport.errors import (
     CloseCode,
     CodexUnavailable,
     Conflict,
-    Forbidden,
     HandshakeError,
     KeyFileError,
     OutcomeUnknown,
@@ -147,8 +146,6 @@ def refusal_text(refusal: Refusal, clock: Clock) -> str:
             )
         case OutcomeUnknown():
             return _unknown(refusal)
-        case Forbidden() if scope := refusal.data.get("scope"):
-            return f"{_sentence(refusal)} (missing scope: {scope}; its owner can give it: `threadgate devices grant`)"
         case Conflict() if refusal.data.get("what") in {"queue", "goal"}:
             return f"{_sentence(refusal)} (`--allow-pending` sends all the same)"
         case _ if refusal.retryable:

@@ -89,10 +89,9 @@ def test_an_unknown_outcome_tells_the_key_and_where_to_look() -> None:
     assert "will not be sent again by itself" in message
 
 
-def test_a_missing_scope_says_who_can_give_it() -> None:
-    message = ended(Forbidden("may not write", data={"scope": "write"})).message
-    assert "missing scope: write" in message
-    assert "threadgate devices grant" in message
+def test_what_the_agent_says_to_do_about_a_missing_scope_is_said_once() -> None:
+    refusal = Forbidden("Ask for write at the desk.", data={"scope": "write"})
+    assert ended(refusal).message == "Ask for write at the desk"
 
 
 def test_a_hostile_message_stays_one_plain_line() -> None:
