@@ -9,8 +9,9 @@ from enum import StrEnum
 
 from agent.device_records import Device
 from agent.edge_limits import OFFER_FAILURES, OFFER_HANDSHAKES, OFFER_S
-from transport.identities import Secret
+from transport.identities import Secret, fingerprint
 from transport.pairing import pairing_psk
+from transport.protocol.admin import PairAwaitResult, PairCandidate
 from transport.protocol.gateway import Ceiling
 
 
@@ -118,3 +119,31 @@ class Offer:
             self.phase = Phase.ENDED
             self.why = why
             self._secret = None
+
+
+def outcome_of(offer: Offer) -> PairAwaitResult:
+    """Return the offer as its owner is told of it."""
+    match offer.phase:
+        case Phase.PAIRED:
+            assert offer.device is not None
+            return PairAwaitResult(
+                outcome="paired", device=offer.device.row(sessions=0)
+            )
+        case Phase.TAKEN:
+            assert offer.suitor is not None
+            return PairAwaitResult(
+                outcome="candidate", candidate=_candidate(offer.suitor, offer.terms)
+            )
+        case Phase.OPEN | Phase.ENDED:
+            return PairAwaitResult(outcome="ended", why=offer.why)
+
+
+def _candidate(suitor: Suitor, terms: Terms) -> PairCandidate:
+    return PairCandidate(
+        name=suitor.name,
+        fingerprint=fingerprint(suitor.public),
+        check=suitor.check,
+        source=suitor.source,
+        scopes=sorted(terms.scopes),
+        known_revoked=suitor.known_revoked,
+    )

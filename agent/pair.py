@@ -17,7 +17,7 @@ import trio
 from agent.device_records import Device, plain_name
 from agent.devices import Devices
 from agent.errors import AuditUnavailableError, StorageError
-from agent.offers import Offer, Phase, Suitor, Terms
+from agent.offers import Offer, Phase, Suitor, Terms, outcome_of
 from agent.router import Call
 from transport.channel import Channel
 from transport.errors import (
@@ -32,7 +32,6 @@ from transport.pairing import PairingText, check_number, device_psk
 from transport.protocol.admin import (
     PairAwaitParams,
     PairAwaitResult,
-    PairCandidate,
     PairDecideParams,
     PairDecideResult,
     PairOpenParams,
@@ -110,7 +109,7 @@ class Pairings:
             with trio.move_on_after(offer.expires_at - self.house.boot_now()):
                 await changed.wait()
             self._look()
-        return _outcome(offer)
+        return outcome_of(offer)
 
     async def decide(self, call: Call, params: PairDecideParams) -> PairDecideResult:
         """`pair/decide`."""
@@ -263,33 +262,6 @@ class Pairings:
     def _tell(self) -> None:
         self._changed.set()
         self._changed = trio.Event()
-
-
-def _outcome(offer: Offer) -> PairAwaitResult:
-    match offer.phase:
-        case Phase.PAIRED:
-            assert offer.device is not None
-            return PairAwaitResult(
-                outcome="paired", device=offer.device.row(sessions=0)
-            )
-        case Phase.TAKEN:
-            assert offer.suitor is not None
-            return PairAwaitResult(
-                outcome="candidate", candidate=_candidate(offer.suitor, offer.terms)
-            )
-        case Phase.OPEN | Phase.ENDED:
-            return PairAwaitResult(outcome="ended", why=offer.why)
-
-
-def _candidate(suitor: Suitor, terms: Terms) -> PairCandidate:
-    return PairCandidate(
-        name=suitor.name,
-        fingerprint=fingerprint(suitor.public),
-        check=suitor.check,
-        source=suitor.source,
-        scopes=sorted(terms.scopes),
-        known_revoked=suitor.known_revoked,
-    )
 
 
 def _existing(folder: str) -> str:
