@@ -1,6 +1,7 @@
-"""Looks at codex for `doctor`: which, how far from the tested ones, what it decides.
+"""Looks at codex for `doctor`: which, how far from the tested ones. Trio shell.
 
-Trio shell. For the last it starts a reader, as `serve` does: it loads no thread.
+And what it decides without asking: for that a reader is started, as `serve` does; it
+loads no thread.
 """
 
 import tempfile

@@ -1,4 +1,4 @@
-"""Looks at folders and keys for `doctor`: whose they are, who else may read. Plain I/O.
+"""Looks at folders and keys for `doctor`: whose they are, who else may read. Blocking I/O.
 
 Only the modes are looked at; nothing below CODEX_HOME is opened.
 """
