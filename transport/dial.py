@@ -82,8 +82,8 @@ async def shake_hands(
         )
     except HandshakeError as exc:
         raise SilentAgentError(
-            f"{url} answers, but not to this device: it is revoked or not paired there, "
-            "the pairing has ended, the Agent is locked, or it is another Agent"
+            f"{url} answers, but not to this device: it was revoked there, "
+            "or the Agent is locked, or another one"
         ) from exc
 
 

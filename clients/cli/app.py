@@ -11,7 +11,8 @@ from clients.cli.commands import anywhere, devices, workstation
 
 _HELP = """Read, follow, continue and approve your Codex threads from your own devices.
 
-At the workstation: serve, pair, devices. Anywhere: connect, then the rest.
+At the workstation: serve, pair, lock, unlock, doctor, devices.
+Anywhere: connect, then the rest; at the workstation it works without.
 Threads and approvals are named by the beginning of their id.
 Exit codes: 0 ok, 1 refused or failed, 2 usage, 3 unreachable, 4 try again later.
 THREADGATE_STATE_DIR moves where keys and state are kept."""

@@ -99,7 +99,7 @@ def ending(error: Exception, clock: Clock, host: str = "the Agent") -> Ending | 
         case PeerClosedError():
             return _closed(error, host)
         case SilentAgentError():
-            text = f"{host} does not take this device ({error}): it may be revoked, locked, or another Agent now"
+            text = f"{host} does not take this device: {error}; its owner knows"
             return Ending(code=ExitCode.UNREACHABLE, message=_limited(text))
         case UnreachableError():
             code = ExitCode.UNREACHABLE
