@@ -79,7 +79,7 @@ def subagent_call(raw: Raw, cutter: Cutter, frame: Frame) -> Item:
         **base,
         action=_ACTIONS.get(text(item["tool"]), SubagentAction.OTHER),
         thread_id=agents[0].thread_id if len(agents) == 1 else None,
-        state=_state(agents, base["status"]),
+        state=_state(agents, base["status"], spawns=item["tool"] == "spawnAgent"),
         prompt=asked,
         agents=agents if len(agents) > 1 else None,
     )
@@ -107,12 +107,15 @@ def _agent(thread_id: str, raw: object, cutter: Cutter) -> AgentRef:
     )
 
 
-def _state(agents: Sequence[AgentRef], status: ItemStatus) -> SubagentState:
+def _state(
+    agents: Sequence[AgentRef], status: ItemStatus, *, spawns: bool
+) -> SubagentState:
+    """Return how the least finished stands; only a spawn says something of no agent."""
     states = {agent.state for agent in agents}
     found = next((one for one in _UNFINISHED_FIRST if one in states), None)
     if found is not None:
         return found
-    if status is ItemStatus.IN_PROGRESS:
+    if spawns and status is ItemStatus.IN_PROGRESS:
         return SubagentState.STARTING
-    failed = status is ItemStatus.FAILED
+    failed = spawns and status is ItemStatus.FAILED
     return SubagentState.FAILED if failed else SubagentState.UNKNOWN

@@ -123,7 +123,7 @@ def web_search(raw: Raw, cutter: Cutter, frame: Frame) -> Item:
     item = cast("codex.ThreadItemWebSearch", raw)
     action = mapping(item.get("action") or {})
     url = maybe_text(action.get("url"))
-    query = cutter("query", text(item["query"]) or _looked_for(action))
+    query = cutter("query", _looked_for(text(item["query"]), action))
     page = cutter("url", url, PATH_BYTES) if url else None
     kind = maybe_text(action.get("type"))
     return WebSearch(
@@ -134,9 +134,10 @@ def web_search(raw: Raw, cutter: Cutter, frame: Frame) -> Item:
     )
 
 
-def _looked_for(action: Raw) -> str:
-    queries = [text(one) for one in sequence(action.get("queries"))]
-    words = (action.get("query"), " · ".join(queries), action.get("pattern"))
+def _looked_for(query: str, action: Raw) -> str:
+    """Inside a page it is the pattern: there Codex's query is a sentence about both."""
+    queries = " · ".join(text(one) for one in sequence(action.get("queries")))
+    words = (action.get("pattern"), query, action.get("query"), queries)
     return next((text(one) for one in words if one), "")
 
 

@@ -8,7 +8,7 @@ What is said is decided by the last user message of a request:
 
 Actions are maps with one deciding key: `msg` text · `partial` text that never ends ·
 `reasoning` list of summary parts · `call` tool name with `args`, `namespace` · `patch`
-apply_patch input · `flood` n deltas of `size` · `sleep` seconds · `hold` name (waits
+apply_patch input · `item` a raw item, begun and done (a web search) · `flood` n deltas of `size` · `sleep` seconds · `hold` name (waits
 until it is released) · `http` status with `body` (first in its list) · `disconnect` ·
 `failed` {code, message}. `delay` (seconds) paces the words of `msg`.
 """
@@ -201,6 +201,10 @@ def _play_action(action: Action, key: str) -> Iterator[Part]:
         yield from _play_reasoning(action, f"rs_{key}")
     elif "call" in action or "patch" in action:
         yield _tool_call(action, key)
+    elif "item" in action:
+        item = {"id": f"it_{key}", **action["item"]}
+        yield _event("response.output_item.added", item=item)
+        yield _event("response.output_item.done", item=item)
     elif "sleep" in action:
         yield Pause(float(action["sleep"]))
     elif "hold" in action:

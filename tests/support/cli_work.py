@@ -90,6 +90,12 @@ def waited() -> Subagent:
     )
 
 
+def waited_for_all() -> Subagent:
+    """Return a wait that names nobody, as newer agents are waited for."""
+    unknown = SubagentState.UNKNOWN
+    return waited().model_copy(update={"agents": None, "state": unknown})
+
+
 def image(origin: ImageOrigin, path: str | None, error: str | None = None) -> Image:
     """Return a picture."""
     return Image(
@@ -137,6 +143,7 @@ def every_kind() -> list[Item]:
         image(ImageOrigin.MADE, None, "usageLimitExceeded"),
         spawned(),
         waited(),
+        waited_for_all(),
         aside(),
         Compaction(id="item-c", turn_id="turn-1", status=DONE),
         review(ReviewPhase.EXITED, "Two findings:\n- a\n- b"),

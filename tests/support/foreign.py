@@ -87,6 +87,19 @@ class ForeignCodex:
                         return params
                 await self._news.wait()
 
+    async def next_of(self, method: str, *, known: set[str]) -> Json:
+        """Return the params of a turn's notification whose turn is not among `known`."""
+        async with self._news:
+            while True:
+                for message in self.log:
+                    params = cast("Json", message.get("params") or {})
+                    if (
+                        message["method"] == method
+                        and params["turn"]["id"] not in known
+                    ):
+                        return params
+                await self._news.wait()
+
     async def start_thread(self, cwd: Path, text: str) -> str:
         """Make a thread with one completed turn; return its id."""
         started = await self.request("thread/start", {"cwd": str(cwd)})

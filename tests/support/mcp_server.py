@@ -1,9 +1,10 @@
 """A small MCP server on stdio for real codex to talk to: a program, without Trio.
 
-Its tools: `look` (reads only, so nobody is asked), `danger` (destructive, so a person
-is), `ask` (asks its user for a form), `visit` (asks its user to open a page). The
-arguments of a call may name what is asked: `message`, `schema`, `url`. What the user
-said comes back as the tool's text, as JSON.
+Its tools: `look` (reads only, so nobody is asked), `fail` (likewise, and fails), `die`
+(likewise, and ends the server), `danger` (destructive, so a person is asked), `ask` (asks
+its user for a form), `visit` (asks its user to open a page). The arguments of a call may
+name what is asked: `message`, `schema`, `url`. What the user said comes back as the
+tool's text, as JSON.
 
 It speaks newline-delimited JSON-RPC and serves one call at a time.
 """
@@ -30,6 +31,18 @@ TOOLS: Final[list[Json]] = [
     {
         "name": "look",
         "description": "reads",
+        "inputSchema": _ANYTHING,
+        "annotations": {"readOnlyHint": True},
+    },
+    {
+        "name": "fail",
+        "description": "reads, and fails",
+        "inputSchema": _ANYTHING,
+        "annotations": {"readOnlyHint": True},
+    },
+    {
+        "name": "die",
+        "description": "reads, and ends its server",
         "inputSchema": _ANYTHING,
         "annotations": {"readOnlyHint": True},
     },
@@ -100,6 +113,11 @@ class Server:
     def _call(self, params: Mapping[str, Any]) -> Json:
         given: Json = params.get("arguments") or {}
         match params["name"]:
+            case "fail":
+                failure = [{"type": "text", "text": "no such file"}]
+                return {"content": failure, "isError": True}
+            case "die":
+                raise SystemExit
             case "ask":
                 said = self._elicit(
                     message=given.get("message", "What colour?"),

@@ -180,6 +180,11 @@ def test_arguments_may_be_anything(value: Any) -> None:
             {"type": "findInPage", "url": "https://x", "pattern": "p"},
             ("p", "findInPage", "https://x"),
         ),
+        (
+            "'p' in https://x",
+            {"type": "findInPage", "url": "https://x", "pattern": "p"},
+            ("p", "findInPage", "https://x"),
+        ),
         ("q", None, ("q", None, None)),
     ],
 )
@@ -302,6 +307,12 @@ def test_a_wait_for_several_lists_them_and_says_that_one_still_runs() -> None:
         {"threadId": "c1", "state": "completed", "message": "seven files"},
         {"threadId": "c2", "state": "running"},
     ]
+
+
+def test_a_wait_that_names_nobody_says_nothing_of_a_state() -> None:
+    """Codex's newer agents are waited for like that."""
+    item = agents(tool="wait", status="inProgress")
+    assert (item.action, item.state, item.thread_id) == ("wait", "unknown", None)
 
 
 def test_an_item_about_a_thousand_agents_still_fits() -> None:

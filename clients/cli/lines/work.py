@@ -37,6 +37,7 @@ COMPACTED: Final = "the context was compacted: the model goes on with a summary"
 _ARGUMENTS: Final = 200  # characters of a call's arguments, unless all is wanted
 
 _PLAN_MARKS: Final = {"completed": "x", "inProgress": ">"}
+_SPAWN: Final = SubagentAction.SPAWN
 _ACTIONS: Final = {
     SubagentAction.SPAWN: "started",
     SubagentAction.MESSAGE: "told",
@@ -117,13 +118,15 @@ def agent_lines(item: Subagent) -> list[Line]:
     if item.agents:
         head = line(label("agent"), f"{verb} {len(item.agents)} agents")
         return [head, *(_agent_line(one) for one in item.agents)]
-    name = f" {visible(item.name)}" if item.name else ""
+    about = item.name or item.thread_id or item.prompt or item.action is _SPAWN
+    name = f" {visible(item.name)}" if item.name else "" if about else " its agents"
+    known = item.state is not SubagentState.UNKNOWN
     where = f"  thread {item.thread_id}" if item.thread_id else ""
     rows = [
         line(
             label("agent"),
             f"{verb}{name}",
-            dim(f" ({_state(item.state)})"),
+            dim(f" ({item.state})" if known else ""),
             Span(where, "name"),
         )
     ]
