@@ -1,16 +1,17 @@
 """What only the workstation does: start an Agent, find its socket. Trio shell.
 
-The one module of the front doors that may import `agent`, and only inside functions: a
-device needs none of it.
+The one module of the front doors that may import `agent` and `adapter`, and only inside
+functions: a device needs none of them.
 """
 
+import json
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clients.cli.exits import ExitCode, FailedError
+from clients.cli.exits import ExitCode, FailedError, UsageProblemError
 from clients.cli.folders import STATE_DIR
 
 if TYPE_CHECKING:
@@ -123,6 +124,34 @@ async def examine(*, report: bool) -> list[dict[str, Any]]:
         private = (getpass.getuser(), platform.node(), Path.home().name)
         findings = redacted(findings, private=private)
     return [one.wire() for one in findings]
+
+
+def replay_lines(
+    file: Path,
+) -> "Iterator[tuple[dict[str, Any] | None, list[tuple[str, str]]]]":
+    """Yield what a recording tells, event by event, each with the promises it broke.
+
+    The last has no event. Raises: UsageProblemError (no file, or no recording).
+    """
+    from adapter.replay import RecordingError, checked
+
+    number = 0
+
+    def lines() -> "Iterator[Any]":
+        nonlocal number
+        with file.open(encoding="utf-8") as recording:
+            for number, line in enumerate(recording, 1):  # noqa: B007 - told below
+                if line.strip():
+                    yield json.loads(line)
+
+    try:
+        for event, broken in checked(lines()):
+            yield event, [(str(one.rule), one.what) for one in broken]
+    except OSError as error:
+        raise UsageProblemError(f"{file}: {error.strerror}") from error
+    except (RecordingError, ValueError) as error:
+        why = "not a line of a recording ({dir, t, msg} as JSON)"
+        raise UsageProblemError(f"{file}, line {number}: {why}") from error
 
 
 async def lock_at_rest(*, locked: bool) -> None:

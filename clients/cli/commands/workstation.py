@@ -108,6 +108,18 @@ def doctor(
 
 
 @group.command()
+def replay(file: Annotated[Path, typer.Argument(metavar="FILE")]) -> None:
+    """Show what a recorded app-server would tell clients, as JSON lines.
+
+    Each line of FILE is {"dir": "in" or "out", "t", "msg"}. Exit code 1 where a promise
+    of the protocol is broken, which is then named on stderr.
+    """
+    from clients.cli import entry, replaying
+
+    raise typer.Exit(entry.guard(partial(replaying.replay, file=file)))
+
+
+@group.command()
 def demo() -> None:
     """Show the main job here, in half a minute.
 
