@@ -1,0 +1,170 @@
+"""An Agent that is killed at a bad moment, and the next one on the same state folder."""
+
+import signal
+import sqlite3
+from collections.abc import Callable
+
+import pytest
+import trio
+
+from clients.cli.scripted_model import Rule
+from tests.support.codex import CodexHome, locking_versions, open_codex_home
+from tests.support.leftovers import marked_processes
+from tests.support.real_agent import lock_files, send_params, send_to_end, status
+from tests.support.served_agent import (
+    ServedAgent,
+    open_owner_of,
+    open_served_agent,
+    wait_gone,
+)
+from transport.client import Client, ClientEvent, DeltaSeen, EventSeen, Resumed
+from transport.errors import OutcomeUnknown
+from transport.protocol import approvals, threads
+from transport.protocol.events import ApprovalRequested, ItemStarted
+from transport.protocol.gateway import GatePosition
+from transport.protocol.items import Command
+from transport.protocol.methods import (
+    APPROVAL_LIST,
+    THREAD_READ,
+    THREAD_START,
+    TURN_START,
+)
+from transport.protocol.threads import ThreadStatus
+from transport.protocol.turns import TextInput, TurnStartParams, TurnStatus
+
+pytestmark = pytest.mark.codex
+SECONDS = 977  # of a command that must not outlive anybody
+
+
+def command(**more: object) -> dict[str, object]:
+    args = {"cmd": f"sleep {SECONDS}", "yield_time_ms": 30_000, **more}
+    return {"call": "exec_command", "args": args}
+
+
+ASKING = command(sandbox_permissions="require_escalated", justification="why")
+RULES = (
+    Rule("in the middle", [[{"partial": "some words that"}, {"hold": "the rest"}]]),
+    Rule("needs a yes", [[ASKING]]),
+    Rule("runs long", [[command()]]),
+)
+
+
+def is_delta(event: ClientEvent) -> bool:
+    return isinstance(event, DeltaSeen)
+
+
+def is_question(event: ClientEvent) -> bool:
+    return isinstance(event, EventSeen) and isinstance(event.data, ApprovalRequested)
+
+
+def is_command(event: ClientEvent) -> bool:
+    return (
+        isinstance(event, EventSeen)
+        and isinstance(event.data, ItemStarted)
+        and isinstance(event.data.item, Command)
+    )
+
+
+async def new_thread(client: Client, home: CodexHome) -> str:
+    """Make a thread with one turn that has ended."""
+    params = threads.ThreadStartParams(
+        cwd=str(home.workspace),
+        input=[TextInput(type="text", text="hello")],
+        request_key="n" * 32,
+    )
+    started = await client.call(THREAD_START, params, timeout_s=60)
+    read = threads.ThreadReadParams(thread_id=started.thread.id)
+    while (await client.call(THREAD_READ, read)).thread.status is ThreadStatus.RUNNING:
+        pass  # each read is a round trip
+    return started.thread.id
+
+
+async def run_into(
+    client: Client, params: TurnStartParams, moment: Callable[[ClientEvent], bool]
+) -> None:
+    """Start a turn and return when it has come to that moment."""
+    async with client.subscribe("all") as events:
+        async for event in events:
+            if isinstance(event, Resumed):
+                await client.call(TURN_START, params, timeout_s=60)
+            elif moment(event):
+                return
+
+
+async def kill(agent: ServedAgent, mark: str) -> None:
+    """Kill the Agent alone; return when all that it had started is gone."""
+    ours = [pid for pid in marked_processes(mark) if pid != agent.process.pid]
+    agent.signal(signal.SIGKILL)
+    await agent.wait()
+    await wait_gone(ours)
+
+
+@pytest.mark.parametrize("version", locking_versions()[-2:])
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("in the middle", is_delta),
+        ("needs a yes", is_question),
+        ("runs long", is_command),
+    ],
+)
+async def test_nothing_lives_on_and_the_next_agent_goes_on_where_it_was(
+    version: str,
+    text: str,
+    moment: Callable[[ClientEvent], bool],
+    run_mark: str,
+) -> None:
+    with trio.fail_after(90):
+        async with open_codex_home(*RULES) as home:
+            async with (
+                open_served_agent(home, version=version) as agent,
+                open_owner_of(agent) as client,
+            ):
+                thread = await new_thread(client, home)
+                await send_to_end(client, thread, "one more", key="more")
+                params = send_params(thread, text, key="killed")
+                await run_into(client, params, moment)
+                await kill(agent, run_mark)
+            assert not lock_files(home.home)
+            async with (
+                open_served_agent(home, version=version) as agent,
+                open_owner_of(agent) as client,
+            ):
+                asked = len(home.model.requests)
+                assert (await status(client)).gate.state is GatePosition.OPEN
+                waiting = approvals.ApprovalListParams()
+                assert not (await client.call(APPROVAL_LIST, waiting)).approvals
+                await client.call(TURN_START, params)  # the first one's outcome
+                assert len(home.model.requests) == asked, "sent a second time"
+                turn = await send_to_end(client, thread, "go on", key="next")
+                assert turn.status is TurnStatus.COMPLETED
+                assert text in home.model.requests[-1].texts
+                agent.signal(signal.SIGTERM)
+                assert await agent.wait() == 0
+
+
+async def test_what_was_handed_and_not_answered_is_never_sent_again(
+    run_mark: str,
+) -> None:
+    with trio.fail_after(90):
+        async with open_codex_home(*RULES) as home:
+            async with (
+                open_served_agent(home) as agent,
+                open_owner_of(agent) as client,
+            ):
+                thread = await new_thread(client, home)
+                await send_to_end(client, thread, "one more", key="more")
+                await kill(agent, run_mark)
+            # As it stands between the row's fsync and Codex's answer.
+            with sqlite3.connect(agent.state / "ledger.sqlite") as rows:
+                rows.execute("UPDATE keys SET state = 'handed' WHERE key LIKE 'more%'")
+            rows.close()
+            async with (
+                open_served_agent(home) as agent,
+                open_owner_of(agent) as client,
+            ):
+                asked = len(home.model.requests)
+                with pytest.raises(OutcomeUnknown):
+                    params = send_params(thread, "one more", key="more")
+                    await client.call(TURN_START, params)
+                assert len(home.model.requests) == asked
