@@ -9,11 +9,12 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from adapter.choices import Result, Way, Ways, print_of
 from adapter.limits import APPROVAL_MS, APPROVALS_KEPT, APPROVALS_OPEN
-from adapter.questions import Question, question_from
+from adapter.questions import Question
 from adapter.replies import Asked, Reply, RequestId, answer_at_once, refusal_told
-from adapter.runtime import Emitted, RuntimeEvent
-from adapter.server_requests import DECLINED, SERVER_REQUESTS, Asks
+from adapter.runtime import NOTHING_FILLED, Emitted, Filled, RuntimeEvent
+from adapter.server_requests import SERVER_REQUESTS, Asks
 from adapter.shapes import MISFITS
 from adapter.shown import show
 from transport.errors import ApprovalClosed, Conflict, InvalidParams, NotFound
@@ -28,9 +29,13 @@ _OPEN: Final = frozenset({ApprovalState.PENDING, ApprovalState.ANSWERING})
 
 @dataclass(slots=True, kw_only=True)
 class _Entry:
+    """`given`: what tells the answer from others; it may be a secret, so no more."""
+
     request_id: RequestId
     approval: Approval
-    decisions: Mapping[str, str]
+    ways: Ways
+    declined: Result
+    given: str | None = None
 
     @property
     def open(self) -> bool:
@@ -69,38 +74,53 @@ class ApprovalLedger:
             if _key(request_id) in self._by_request:
                 return Asked(events=[])
             try:
-                question = question_from(row.kind, params, item)
-            except MISFITS:
-                return self._refused(
-                    request_id, "something in an unknown shape", params, at
-                )
-            return self._ask(request_id, question, root_thread_id, at)
+                question = row.build(params, item)
+            except (*MISFITS, RecursionError):
+                what = "something in an unknown shape"
+                return _refused(request_id, row, what, params, at)
+            if len(self.pending()) >= APPROVALS_OPEN:
+                what = "more than anybody can answer"
+                return _refused(request_id, row, what, params, at)
+            return self._ask(request_id, row, question, root_thread_id, at)
         return answer_at_once(request_id, row, method, params, at, root_thread_id)
 
+    def check(
+        self, approval_id: str, *, digest: str, choice: str, filled: Filled
+    ) -> None:
+        """Raise what is wrong with an answer whoever gives it. Changes nothing.
+
+        Raises: NotFound, Conflict (digest), InvalidParams.
+        """
+        _way(self._entry(approval_id), digest, choice).reply(filled)
+
     def answer(
-        self, approval_id: str, *, digest: str, choice: str, decided_by: str, at: int
+        self,
+        approval_id: str,
+        *,
+        digest: str,
+        choice: str,
+        decided_by: str,
+        at: int,
+        filled: Filled = NOTHING_FILLED,
     ) -> Reply | None:
         """Enter `answering`; write the reply before any checkpoint.
 
-        `None`: the same device repeats its choice, nothing more is to be sent; read
+        `None`: the same device repeats its answer, nothing more is to be sent; read
         the state with `get`. Raises: NotFound, Conflict (digest), InvalidParams
-        (choice), ApprovalClosed.
+        (choice, or what goes with it), ApprovalClosed.
         """
-        entry = self._entries.get(approval_id)
-        if entry is None:
-            raise NotFound(
-                "There is no such approval: it may have ended long ago.",
-                data={"kind": "approval", "id": approval_id},
-            )
+        entry = self._entry(approval_id)
         approval = entry.approval
-        if (approval.decided_by, approval.choice) == (decided_by, choice):
+        given = print_of(choice, filled)
+        if (approval.decided_by, entry.given) == (decided_by, given):
             return None
         if approval.state is not ApprovalState.PENDING or at >= approval.expires_at:
             raise ApprovalClosed(
                 "This has been decided, or its time is over.",
                 data={"approval": approval.wire()},
             )
-        _check(entry, digest, choice)
+        result = _way(entry, digest, choice).reply(filled)
+        entry.given = given
         entry.approval = approval.model_copy(
             update={
                 "state": ApprovalState.ANSWERING,
@@ -108,8 +128,7 @@ class ApprovalLedger:
                 "choice": choice,
             }
         )
-        decision = {"decision": entry.decisions[choice]}
-        return Reply(request_id=entry.request_id, result=decision)
+        return Reply(request_id=entry.request_id, result=result)
 
     def confirmed(self, request_id: RequestId, at: int) -> list[RuntimeEvent]:
         """Take `serverRequest/resolved`: our answer arrived, or Codex asks no more."""
@@ -128,7 +147,9 @@ class ApprovalLedger:
             if entry.approval.state is ApprovalState.PENDING
             and entry.approval.expires_at <= now
         ]
-        replies = [Reply(request_id=one.request_id, result=DECLINED) for one in late]
+        replies = [
+            Reply(request_id=one.request_id, result=one.declined) for one in late
+        ]
         return replies, [self._end(one, ApprovalState.EXPIRED, now) for one in late]
 
     def next_deadline(self) -> int | None:
@@ -163,16 +184,27 @@ class ApprovalLedger:
         entry = self._entries.get(approval_id)
         return None if entry is None else entry.approval
 
+    def _entry(self, approval_id: str) -> _Entry:
+        entry = self._entries.get(approval_id)
+        if entry is None:
+            raise NotFound(
+                "There is no such approval: it may have ended long ago.",
+                data={"kind": "approval", "id": approval_id},
+            )
+        return entry
+
     def _ask(
-        self, request_id: RequestId, question: Question, root: str, at: int
+        self, request_id: RequestId, row: Asks, question: Question, root: str, at: int
     ) -> Asked:
-        if len(self.pending()) >= APPROVALS_OPEN:
-            params = {"threadId": question.thread_id}
-            return self._refused(request_id, "more than anybody can answer", params, at)
-        until = at + self._approval_ms
-        approval, asked = show(self._mint(), question, root, at, until)
+        lasts = self._approval_ms
+        if question.lasts_ms is not None:
+            lasts = min(lasts, max(question.lasts_ms, 0))
+        approval, asked = show(self._mint(), question, root, at, at + lasts)
         entry = _Entry(
-            request_id=request_id, approval=approval, decisions=asked.choices
+            request_id=request_id,
+            approval=approval,
+            ways=asked.choices,
+            declined=row.declined,
         )
         self._entries[approval.id] = entry
         self._by_request[_key(request_id)] = approval.id
@@ -180,12 +212,6 @@ class ApprovalLedger:
         return Asked(
             events=[_event(approval, ApprovalRequested(approval=approval), at)]
         )
-
-    def _refused(
-        self, request_id: RequestId, what: str, params: Mapping[str, Any], at: int
-    ) -> Asked:
-        reply = Reply(request_id=request_id, result=DECLINED)
-        return Asked(events=[refusal_told(what, params, at, root=None)], reply=reply)
 
     def _withdraw(self, entry: _Entry, at: int) -> RuntimeEvent:
         sent = entry.approval.state is ApprovalState.ANSWERING
@@ -212,18 +238,26 @@ def _key(request_id: RequestId) -> tuple[type, RequestId]:
     return type(request_id), request_id
 
 
-def _check(entry: _Entry, digest: str, choice: str) -> None:
+def _way(entry: _Entry, digest: str, choice: str) -> Way:
     if digest != entry.approval.digest:
         raise Conflict(
             "This is not what you were shown. Read the approval again.",
             data={"what": "digest", "approval": entry.approval.wire()},
         )
-    if choice not in entry.decisions:
-        offered = ", ".join(entry.decisions)
+    if choice not in entry.ways:
+        offered = ", ".join(entry.ways)
         raise InvalidParams(
             f"That is not one of the answers: {offered}.",
             data={"field": "choice", "reason": "not offered"},
         )
+    return entry.ways[choice]
+
+
+def _refused(
+    request_id: RequestId, row: Asks, what: str, params: Mapping[str, Any], at: int
+) -> Asked:
+    reply = Reply(request_id=request_id, result=row.declined)
+    return Asked(events=[refusal_told(what, params, at, root=None)], reply=reply)
 
 
 def _event(approval: Approval, data: EventData, at: int) -> RuntimeEvent:

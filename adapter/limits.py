@@ -56,6 +56,12 @@ NOTICE_CHARS: Final = 2_000
 REASON_BYTES: Final = 4_096  # why Codex asks; the question itself is never cut for it
 ALLOWS: Final = 64  # lines that say what else a yes lets through
 DELTA_BYTES: Final = 32 * 1024  # Codex cuts at 8,192 characters; we do not rely on it
+QUESTIONS: Final = 8  # of one request; Codex tells its model to ask three at most
+OPTIONS: Final = 32  # that Codex proposes for one of them
+LABEL_BYTES: Final = 1024  # of an option, a header, a title, a description
+FORM_FIELDS: Final = 64  # of one form, as many as an answer may hold
+FORM_CHOICES: Final = 64  # that one field offers
+FORM_NAME_CHARS: Final = 256  # of one field
 
 # What one process's state may grow to
 KNOWN_TURNS: Final = 10_000  # ids; a goal's loop starts ten a second

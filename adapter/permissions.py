@@ -1,7 +1,7 @@
-"""Additional permissions of a question, line by line for a person. Sans-IO.
+"""Permissions that a question is about, line by line for a person. Sans-IO.
 
-PROTOCOL.md section 5, `allows`. Nothing is left out: a key that is not known here is
-shown as it came.
+PROTOCOL.md section 5, `allows` and `permissions`. Nothing is left out: a key that is not
+known here is shown as it came.
 """
 
 import json
@@ -9,55 +9,69 @@ from collections.abc import Mapping
 from typing import Any
 
 from adapter.shapes import mapping, sequence, text
+from transport.protocol.approvals import Permission, PermissionKind
 
 
 def permission_lines(raw: object) -> list[str]:
     """Return what is granted besides; nothing for null. Raises one of `MISFITS`."""
-    if raw is None:
-        return []
-    lines: list[str] = []
-    for key, value in mapping(raw).items():
+    return [] if raw is None else [row.text for row in permission_rows(mapping(raw))]
+
+
+def permission_rows(raw: Mapping[str, Any]) -> list[Permission]:
+    """Return each permission once; `other` is what is not known here.
+
+    Raises one of `MISFITS`.
+    """
+    rows: list[Permission] = []
+    for key, value in raw.items():
         if value is None:
             continue
         if key == "network":
-            lines += _network(mapping(value))
+            rows += _network(mapping(value))
         elif key == "fileSystem":
-            lines += _files(mapping(value))
+            rows += _files(mapping(value))
         else:
-            lines.append(_as_it_is(key, value))
-    return list(dict.fromkeys(lines))
+            rows.append(_as_it_is(key, value))
+    return list({(row.access, row.text): row for row in rows}.values())
 
 
-def _network(raw: Mapping[str, Any]) -> list[str]:
-    lines = ["the whole network"] if raw.get("enabled") is True else []
-    return lines + [
+def _network(raw: Mapping[str, Any]) -> list[Permission]:
+    rows: list[Permission] = []
+    if raw.get("enabled") is True:
+        rows.append(Permission(access=PermissionKind.NETWORK, text="the whole network"))
+    return rows + [
         _as_it_is(f"network {key}", value)
         for key, value in raw.items()
         if key != "enabled" and value is not None
     ]
 
 
-def _files(raw: Mapping[str, Any]) -> list[str]:
-    lines: list[str] = []
+def _files(raw: Mapping[str, Any]) -> list[Permission]:
+    rows: list[Permission] = []
     for key, value in raw.items():
         if value is None:
             continue
         if key in {"read", "write"}:
-            lines += [f"{key} {text(path)}" for path in sequence(value)]
+            rows += [_path(key, text(path)) for path in sequence(value)]
         elif key == "entries":
-            lines += [_entry(mapping(entry)) for entry in sequence(value)]
+            rows += [_entry(mapping(entry)) for entry in sequence(value)]
         else:
-            lines.append(_as_it_is(f"files {key}", value))
-    return lines
+            rows.append(_as_it_is(f"files {key}", value))
+    return rows
 
 
-def _entry(raw: Mapping[str, Any]) -> str:
+def _path(access: str, path: str) -> Permission:
+    return Permission(access=PermissionKind(access), path=path, text=f"{access} {path}")
+
+
+def _entry(raw: Mapping[str, Any]) -> Permission:
     place = mapping(raw["path"])
     simple = set(raw) == {"access", "path"} and set(place) == {"type", "path"}
     if simple and place["type"] == "path":
-        return f"{text(raw['access'])} {text(place['path'])}"
+        return _path(text(raw["access"]), text(place["path"]))
     return _as_it_is("files", raw)
 
 
-def _as_it_is(name: str, value: object) -> str:
-    return f"{name}: {json.dumps(value, sort_keys=True)}"
+def _as_it_is(name: str, value: object) -> Permission:
+    words = f"{name}: {json.dumps(value, sort_keys=True)}"
+    return Permission(access=PermissionKind.OTHER, text=words)

@@ -11,11 +11,21 @@ from itertools import count
 from typing import Any, Final
 
 from adapter.approvals import ApprovalLedger, Reply
+from adapter.choices import ALLOW, ALLOW_FOR_SESSION, ANSWER, CANCEL, DENY
 from adapter.intake import Intake
 from adapter.invariants import Broken, Invariants
 from adapter.normalize import Normalizer
-from adapter.runtime import Emitted, ItemClosed, ItemDelta, ItemOpened, RuntimeEvent
+from adapter.runtime import (
+    NOTHING_FILLED,
+    Emitted,
+    Filled,
+    ItemClosed,
+    ItemDelta,
+    ItemOpened,
+    RuntimeEvent,
+)
 from transport.errors import ApprovalClosed, InvalidParams
+from transport.protocol.approvals import Approval
 
 CHOICES: Final = {"accept": "allow", "decline": "deny", "cancel": "cancel"}
 START_MS: Final = 1_796_000_000_000  # where a recording tells no time
@@ -105,19 +115,47 @@ class Replay:
             self._sent[message.get("id")] = message["method"]
             return
         approval_id = self._asked.get(message["id"])
-        decision = message.get("result", {}).get("decision")
         approval = self.intake.ledger.get(approval_id or "")
-        if approval is None or decision not in CHOICES:
+        given = _given(approval, message.get("result", {})) if approval else None
+        if approval is None or given is None:
             return
         with suppress(ApprovalClosed, InvalidParams):  # too late, or not offered
             reply = self.intake.ledger.answer(
                 approval.id,
                 digest=approval.digest,
-                choice=CHOICES[decision],
+                choice=given[0],
                 decided_by="device",
                 at=self.at,
+                filled=given[1],
             )
             self.replies += [reply] if reply else []
+
+
+def _given(approval: Approval, result: Message) -> tuple[str, Filled] | None:
+    """Return the answer that its client gave, as a device of ours would give it.
+
+    `None`: it gave one that no device of ours can give.
+    """
+    if (decision := result.get("decision")) is not None:
+        named = CHOICES.get(decision) if isinstance(decision, str) else None
+        return (named, NOTHING_FILLED) if named else None
+    if answers := result.get("answers"):
+        texts = {name: one["answers"] for name, one in answers.items()}
+        return ANSWER, Filled(answers=texts)
+    if "permissions" in result:
+        yes = ALLOW_FOR_SESSION if result.get("scope") == "session" else ALLOW
+        return (yes if result["permissions"] else DENY), NOTHING_FILLED
+    match result.get("action"):
+        case "accept" if ANSWER in {choice.id for choice in approval.choices}:
+            return ANSWER, Filled(content=result["content"])
+        case "accept":
+            meta: Message = result.get("_meta") or {}
+            remembered = meta.get("persist") == "session"
+            return (ALLOW_FOR_SESSION if remembered else ALLOW), NOTHING_FILLED
+        case "cancel":
+            return CANCEL, NOTHING_FILLED
+        case _:
+            return DENY, NOTHING_FILLED
 
 
 class Numbered:

@@ -5,10 +5,10 @@ One *reader* that never loads a thread, and a *writer* for each thread that we w
 not block, so that a slow client never holds back the runtime's output.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Final, Protocol
 
 from transport.protocol.approvals import Approval
 from transport.protocol.capabilities import Capability, ModelInfo
@@ -159,6 +159,20 @@ class NewThread:
     approval_policy: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filled:
+    """What a person filled in, for a choice whose effect is `answer`.
+
+    `answers`: texts by the id of a question. `content`: a form's values by field.
+    """
+
+    answers: Mapping[str, Sequence[str]] | None = None
+    content: Mapping[str, Any] | None = None
+
+
+NOTHING_FILLED: Final = Filled()
+
+
 class Reader(Protocol):
     """Reads the runtime's store. Loads no thread, takes no lock, runs nothing.
 
@@ -293,13 +307,30 @@ class ThreadWriter(Protocol):
         """Pending approvals, oldest first."""
         ...
 
+    def check_answer(
+        self,
+        approval_id: str,
+        *,
+        digest: str,
+        choice: str,
+        filled: Filled = NOTHING_FILLED,
+    ) -> None:
+        """Raise what `answer` would raise about this answer, were nobody faster."""
+        ...
+
     async def answer(
-        self, approval_id: str, *, digest: str, choice: str, decided_by: str
+        self,
+        approval_id: str,
+        *,
+        digest: str,
+        choice: str,
+        decided_by: str,
+        filled: Filled = NOTHING_FILLED,
     ) -> Approval:
         """Answer once; return when Codex confirmed, or after 15 s still `answering`.
 
-        Raises: NotFound, Conflict (digest), InvalidParams (choice not offered),
-        ApprovalClosed.
+        Raises: NotFound, Conflict (digest), InvalidParams (choice not offered, or what
+        goes with it does not fit), ApprovalClosed.
         """
         ...
 

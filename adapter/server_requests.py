@@ -1,26 +1,33 @@
 """Every kind of request that Codex's app-server sends to its client. Sans-IO.
 
-PROTOCOL.md section 5. Two kinds are asked to a person; every other one is refused at
-once in its own legal shape, so that no turn ever waits for us. A kind that we do not know
-gets an error: silence would hang the turn.
+PROTOCOL.md section 5. What a person can be shown and can answer is asked; everything
+else is refused at once in its own legal shape, so that no turn ever waits for us. A kind
+that we do not know gets an error: silence would hang the turn.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from transport.protocol.approvals import ApprovalKind
+from adapter import act_questions, server_questions, user_questions
+from adapter.choices import Result
+from adapter.questions import Question
+from transport.protocol.items import Item
 
-Result = Mapping[str, Any]
+Build = Callable[[Mapping[str, Any], Item | None], Question]
 
 NOT_SUPPORTED: Final = -32601  # JSON-RPC 2.0: method not found
 
 
 @dataclass(frozen=True, slots=True)
 class Asks:
-    """A person is asked; see `adapter/questions.py`."""
+    """A person is asked. `build` raises one of `MISFITS`.
 
-    kind: ApprovalKind
+    `declined`: what Codex is told when nobody answers, or nobody can be asked.
+    """
+
+    build: Build
+    declined: Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +46,11 @@ class Fails:
     """Answered with an error, because every legal answer would grant something."""
 
     what: str
+
+
+def _alone(build: Callable[[Mapping[str, Any]], Question]) -> Build:
+    """For questions that are about no item."""
+    return lambda raw, _: build(raw)
 
 
 def _always(result: Result) -> Callable[[int], Result]:
@@ -60,17 +72,20 @@ SERVER_REQUESTS: Final[Mapping[str, Asks | Refuses | Fails]] = {
     "attestation/generate": Fails("an attestation of this machine"),
     "currentTime/read": Refuses(lambda at: {"currentTimeAt": at // 1000}, None),
     "execCommandApproval": Refuses(_always(_OLD_DENIAL), "a command, in an old way"),
-    "item/commandExecution/requestApproval": Asks(ApprovalKind.COMMAND),
-    "item/fileChange/requestApproval": Asks(ApprovalKind.FILE_CHANGE),
-    "item/permissions/requestApproval": Refuses(
-        _always({"permissions": {}, "scope": "turn"}), "more permissions"
+    "item/commandExecution/requestApproval": Asks(
+        act_questions.about_command, act_questions.DECLINED
+    ),
+    "item/fileChange/requestApproval": Asks(
+        act_questions.about_change, act_questions.DECLINED
+    ),
+    "item/permissions/requestApproval": Asks(
+        _alone(act_questions.about_permissions), act_questions.NOTHING_GRANTED
     ),
     "item/tool/call": Refuses(_always(_TOOL_FAILED), "a tool of its client"),
-    "item/tool/requestUserInput": Refuses(_always({"answers": {}}), "a question"),
-    "mcpServer/elicitation/request": Refuses(
-        _always({"action": "decline", "content": None}), "a question of an MCP server"
+    "item/tool/requestUserInput": Asks(
+        _alone(user_questions.about_input), user_questions.NO_ANSWERS
+    ),
+    "mcpServer/elicitation/request": Asks(
+        _alone(server_questions.about_server), server_questions.DECLINED
     ),
 }
-
-DECLINED: Final[Result] = {"decision": "decline"}
-"""The refusal of both kinds that are asked: the turn goes on."""

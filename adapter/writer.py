@@ -28,7 +28,14 @@ from adapter.limits import (
 )
 from adapter.loading import adopt, id_of, inner, newest_turns, take_lock
 from adapter.proof import TurnProof
-from adapter.runtime import Guard, Loaded, NewThread, RuntimeInfo
+from adapter.runtime import (
+    NOTHING_FILLED,
+    Filled,
+    Guard,
+    Loaded,
+    NewThread,
+    RuntimeInfo,
+)
 from transport.errors import NotFound
 from transport.protocol.approvals import Approval, ApprovalState
 from transport.protocol.threads import ThreadStatus
@@ -186,8 +193,27 @@ class CodexWriter:
         """Pending approvals, oldest first."""
         return self._server.ledger.pending()
 
+    def check_answer(
+        self,
+        approval_id: str,
+        *,
+        digest: str,
+        choice: str,
+        filled: Filled = NOTHING_FILLED,
+    ) -> None:
+        """Raise what is wrong with an answer, whoever gives it."""
+        self._server.ledger.check(
+            approval_id, digest=digest, choice=choice, filled=filled
+        )
+
     async def answer(
-        self, approval_id: str, *, digest: str, choice: str, decided_by: str
+        self,
+        approval_id: str,
+        *,
+        digest: str,
+        choice: str,
+        decided_by: str,
+        filled: Filled = NOTHING_FILLED,
     ) -> Approval:
         """Answer once; return when Codex confirmed, or after 15 s still answering."""
         ledger, server = self._server.ledger, self._server
@@ -199,6 +225,7 @@ class CodexWriter:
                 choice=choice,
                 decided_by=decided_by,
                 at=server.now_ms(),
+                filled=filled,
             )
 
         # Where the process is going, its end withdraws what was sent.

@@ -6,14 +6,16 @@ before the effect: without it nothing is allowed, while a no is carried out anyw
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
 import trio
 
+from adapter.choices import print_of
 from adapter.errors import AdapterError
-from adapter.runtime import Emitted, RuntimeEvent
+from adapter.runtime import Emitted, Filled, RuntimeEvent
 from agent.audit import Audit
 from agent.errors import AuditUnavailableError
 from agent.gatekeeper import GateKeeper
@@ -38,7 +40,11 @@ from transport.protocol.approvals import (
 from transport.protocol.events import ApprovalResolved
 from transport.protocol.methods import APPROVAL_ANSWER
 
-_ALLOWS: Final = (ChoiceEffect.ALLOW, ChoiceEffect.ALLOW_FOR_SESSION)
+_ALLOWS: Final = (
+    ChoiceEffect.ALLOW,
+    ChoiceEffect.ALLOW_FOR_SESSION,
+    ChoiceEffect.ANSWER,  # what is filled in goes to the model, or to a server
+)
 _UNANSWERED: Final = (ApprovalState.EXPIRED, ApprovalState.WITHDRAWN)
 
 
@@ -64,6 +70,7 @@ class Approving:
         self._now_ms = now_ms
         self._run = run
         self._ended: OrderedDict[str, Approval] = OrderedDict()
+        self._given: OrderedDict[tuple[str, str], str] = OrderedDict()
         pool.listen(self._saw)
 
     async def list(
@@ -105,7 +112,14 @@ class Approving:
         effect = _effect(approval, params.choice)
         check_effect(caller, effect)
         if lease is None or approval.state is not ApprovalState.PENDING:
-            return ApprovalResult(approval=_repeated(caller, approval, params.choice))
+            return ApprovalResult(approval=self._repeated(caller, approval, params))
+        assert lease.writer is not None
+        lease.writer.check_answer(
+            approval.id,
+            digest=params.digest,
+            choice=params.choice,
+            filled=_filled(params),
+        )
         with lease.used():
             answered = await self._give(caller, params, lease, approval, effect)
         return ApprovalResult(approval=answered)
@@ -127,17 +141,51 @@ class Approving:
             if effect in _ALLOWS:
                 self._keeper.check(approval.root_thread_id)
             try:
-                return await lease.writer.answer(
-                    approval.id,
-                    digest=params.digest,
-                    choice=params.choice,
-                    decided_by=caller.device_id,
-                )
+                with self._noted(caller, params):
+                    return await lease.writer.answer(
+                        approval.id,
+                        digest=params.digest,
+                        choice=params.choice,
+                        decided_by=caller.device_id,
+                        filled=_filled(params),
+                    )
             except AdapterError as exc:
                 raise failed_before(
                     exc, thread_id=approval.thread_id, at_ms=self._now_ms()
                 ) from exc
         return self._find(caller, approval.id)[1]
+
+    @contextmanager
+    def _noted(self, caller: Caller, params: ApprovalAnswerParams) -> Generator[None]:
+        """Note what this device is the first to give, unless it turns out refused.
+
+        What was filled in may be a secret: kept is what tells it from other answers.
+        """
+        key = (params.approval_id, caller.device_id)
+        first = key not in self._given
+        if first:
+            self._given[key] = print_of(params.choice, _filled(params))
+        while len(self._given) > RESOLVED_KEPT:
+            self._given.popitem(last=False)
+        try:
+            yield
+        except Exception:
+            if first:
+                self._given.pop(key, None)
+            raise
+
+    def _repeated(
+        self, caller: Caller, approval: Approval, params: ApprovalAnswerParams
+    ) -> Approval:
+        """Answer the same device's same answer again; to all others it is closed."""
+        given = self._given.get((approval.id, caller.device_id))
+        same = given == print_of(params.choice, _filled(params))
+        if approval.decided_by == caller.device_id and same:
+            return approval
+        raise ApprovalClosed(
+            "This approval has been decided already; its end is shown with it.",
+            data={"approval": approval.wire()},
+        )
 
     async def _write_down(
         self,
@@ -223,11 +271,5 @@ def _effect(approval: Approval, choice: str) -> ChoiceEffect:
     )
 
 
-def _repeated(caller: Caller, approval: Approval, choice: str) -> Approval:
-    """Answer the same device's same choice again; to all others it is closed."""
-    if approval.decided_by == caller.device_id and approval.choice == choice:
-        return approval
-    raise ApprovalClosed(
-        "This approval has been decided already; its end is shown with it.",
-        data={"approval": approval.wire()},
-    )
+def _filled(params: ApprovalAnswerParams) -> Filled:
+    return Filled(answers=params.answers, content=params.content)

@@ -29,6 +29,7 @@ _NEEDS: Final = {
 _EFFECT_NEEDS: Final = {
     ChoiceEffect.ALLOW: "approve",
     ChoiceEffect.ALLOW_FOR_SESSION: "approve.session",
+    ChoiceEffect.ANSWER: "approve",
     ChoiceEffect.DENY: "approve",
     ChoiceEffect.CANCEL: "approve",
 }

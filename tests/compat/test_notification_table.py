@@ -7,10 +7,16 @@ from typing import Any, Final
 import jsonschema_rs
 import pytest
 
+from adapter.item_frame import Frame
+from adapter.items import item_from
 from adapter.notifications import NOTIFICATIONS, Ignored
-from adapter.server_requests import DECLINED, SERVER_REQUESTS, Asks, Refuses
+from adapter.runtime import NOTHING_FILLED, Filled
+from adapter.server_requests import SERVER_REQUESTS, Asks, Refuses
 from adapter.versions import PINNED
-from tests.support.replay import read_trace, trace_names
+from tests.support import codex_says as says
+from tests.support.replay import Replay, read_trace, trace_names
+from transport.protocol.approvals import ChoiceEffect
+from transport.protocol.items import ItemStatus
 
 GENERATED: Final = Path(__file__).parents[2] / "generated"
 SCHEMA: Final[dict[str, Any]] = json.loads(
@@ -54,7 +60,7 @@ def test_a_refusal_is_legal_in_codex_s_own_schema(method: str) -> None:
     row = SERVER_REQUESTS[method]
     shape = validator(METHODS[method]["result"])
     if isinstance(row, Asks):
-        assert shape.is_valid(DECLINED)
+        assert shape.is_valid(row.declined)
     elif isinstance(row, Refuses):
         assert shape.is_valid(row.result(1_796_000_000_000))
     else:
@@ -73,3 +79,70 @@ def test_what_the_pinned_codex_really_says_fits_its_schema(name: str) -> None:
         if line["dir"] == "in" and "method" in message:
             row = METHODS[message["method"]]
             validator(row["params"]).validate(message["params"])
+
+
+ASKED: Final = {
+    "command": ("item/commandExecution/requestApproval", says.command_approval()),
+    "command, once": (
+        "item/commandExecution/requestApproval",
+        says.command_approval(availableDecisions=["accept", "acceptForSession"]),
+    ),
+    "permissions": ("item/permissions/requestApproval", says.permissions_approval()),
+    "question": ("item/tool/requestUserInput", says.input_request()),
+    "form": ("mcpServer/elicitation/request", says.elicitation()),
+    "page": ("mcpServer/elicitation/request", says.page_request()),
+    "tool": ("mcpServer/elicitation/request", says.tool_approval()),
+}
+GIVEN: Final = {
+    "question": Filled(answers={"q1": ["Red"]}),
+    "form": Filled(content={"colour": "red"}),
+}
+
+
+@pytest.mark.parametrize("name", sorted(ASKED))
+def test_every_answer_is_legal_in_codex_s_own_schema(name: str) -> None:
+    method, raw = ASKED[name]
+    validator(METHODS[method]["params"]).validate(raw)
+    row = SERVER_REQUESTS[method]
+    assert isinstance(row, Asks)
+    ways = row.build(raw, None).choices
+    assert len(ways) >= 2
+    for way in ways.values():
+        given = GIVEN[name] if way.effect is ChoiceEffect.ANSWER else NOTHING_FILLED
+        validator(METHODS[method]["result"]).validate(way.reply(given))
+
+
+def test_an_answer_about_a_change_is_legal_too() -> None:
+    method = "item/fileChange/requestApproval"
+    frame = Frame(turn_id="t1", provenance="x", status=ItemStatus.IN_PROGRESS)
+    item = item_from(says.change(), frame)
+    row = SERVER_REQUESTS[method]
+    assert isinstance(row, Asks)
+    for root in (None, "/w"):
+        ways = row.build(says.change_approval(grantRoot=root), item).choices
+        assert len(ways) == 3
+        for way in ways.values():
+            validator(METHODS[method]["result"]).validate(way.reply(NOTHING_FILLED))
+
+
+@pytest.mark.parametrize("name", trace_names())
+def test_what_a_trace_s_client_answered_is_answered_the_same(name: str) -> None:
+    """A device's answer becomes what the recorded client said, but for what is no more."""
+    replay = Replay(lines=read_trace(name)).run()
+    said = {
+        line["msg"]["id"]: line["msg"]["result"]
+        for line in replay.lines
+        if line["dir"] == "out"
+        and "method" not in line["msg"]
+        and "result" in line["msg"]
+    }
+    for reply in replay.replies:
+        if reply.result is None or reply.request_id not in said:
+            continue
+        theirs = said[reply.request_id]
+        if not {"permissions", "answers", "action"} & set(theirs):
+            continue
+        ours = dict(reply.result)
+        assert {k: v for k, v in ours.items() if v is not None} == {
+            k: v for k, v in theirs.items() if v is not None
+        }

@@ -48,6 +48,8 @@ ENUMS: Final[dict[str, type[StrEnum]]] = {
     "Approval.kind": approvals.ApprovalKind,
     "Approval.state": approvals.ApprovalState,
     "Choice.effect": approvals.ChoiceEffect,
+    "Permission.access": approvals.PermissionKind,
+    "Detail.mode": approvals.ElicitationMode,
     "Writer.kind": gateway.WriterKind,
     "RuntimeState.state": gateway.RuntimePhase,
     "Capability.status": capabilities.CapabilityStatus,

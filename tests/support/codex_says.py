@@ -155,3 +155,102 @@ def change_approval(item_id: str = "call_2", **changes: Any) -> Raw:
         "grantRoot": None,
         **changes,
     }
+
+
+def permissions_approval(**changes: Any) -> Raw:
+    """Params of item/permissions/requestApproval."""
+    entries = [{"path": {"type": "path", "path": "/data"}, "access": "write"}]
+    return {
+        "threadId": THREAD,
+        "turnId": "t1",
+        "itemId": "call_3",
+        "environmentId": "local",
+        "startedAtMs": AT,
+        "cwd": "/home/user/project",
+        "reason": "need write",
+        "permissions": {
+            "network": {"enabled": True},
+            "fileSystem": {"read": None, "write": ["/data"], "entries": entries},
+        },
+        **changes,
+    }
+
+
+def question(question_id: str = "q1", **changes: Any) -> Raw:
+    """One question with two options; codex's own tool always lets others be typed."""
+    options = [
+        {"label": "Red", "description": "warm"},
+        {"label": "Blue", "description": "cold"},
+    ]
+    return {
+        "id": question_id,
+        "header": "Colour",
+        "question": "Which colour?",
+        "isOther": True,
+        "isSecret": False,
+        "options": options,
+        **changes,
+    }
+
+
+def input_request(*questions: Raw, **changes: Any) -> Raw:
+    """Params of item/tool/requestUserInput."""
+    return {
+        "threadId": THREAD,
+        "turnId": "t1",
+        "itemId": "call_4",
+        "questions": list(questions) or [question()],
+        "isBlocking": False,
+        "autoResolutionMs": None,
+        **changes,
+    }
+
+
+def elicitation(**changes: Any) -> Raw:
+    """Params of mcpServer/elicitation/request: a form."""
+    return {
+        "threadId": THREAD,
+        "turnId": "t1",
+        "serverName": "lab",
+        "environmentId": None,
+        "mode": "form",
+        "_meta": None,
+        "message": "What colour?",
+        "requestedSchema": {
+            "type": "object",
+            "properties": {
+                "colour": {"type": "string", "enum": ["red", "blue"]},
+                "ok": {"type": "boolean"},
+            },
+            "required": ["colour"],
+        },
+        **changes,
+    }
+
+
+def page_request(url: str = "https://pay.example.org/order?n=7", **changes: Any) -> Raw:
+    """Params of mcpServer/elicitation/request: a page to open."""
+    asked = elicitation(mode="url", message="Please pay.", url=url)
+    del asked["requestedSchema"]
+    return {**asked, "elicitationId": "e1", **changes}
+
+
+def tool_approval(**meta: Any) -> Raw:
+    """Params of mcpServer/elicitation/request that ask for a tool to run."""
+    about = {
+        "codex_approval_kind": "mcp_tool_call",
+        "persist": ["session", "always"],
+        "tool_name": "danger",
+        "tool_annotations": {"readOnlyHint": False, "destructiveHint": True},
+        "tool_description": "destroys",
+        "tool_params": {"path": "/x"},
+        "tool_params_display": [
+            {"name": "path", "value": "/x", "display_name": "path"}
+        ],
+        **meta,
+    }
+    return elicitation(
+        message='Allow the lab MCP server to run tool "danger"?',
+        requestedSchema={"type": "object", "properties": {}},
+        _meta=about,
+    )

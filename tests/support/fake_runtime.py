@@ -29,9 +29,11 @@ from adapter.errors import (
     ThreadUnknownError,
 )
 from adapter.runtime import (
+    NOTHING_FILLED,
     EffectiveSettings,
     Emit,
     Emitted,
+    Filled,
     Guard,
     ItemClosed,
     ItemDelta,
@@ -51,6 +53,7 @@ from transport.protocol.approvals import (
     ApprovalDetail,
     ApprovalKind,
     ApprovalState,
+    AskedQuestion,
     Choice,
     ChoiceEffect,
 )
@@ -101,6 +104,10 @@ CHOICES = [
     ),
     Choice(id="decline", label="Decline", effect=ChoiceEffect.DENY),
     Choice(id="cancel", label="Decline and stop", effect=ChoiceEffect.CANCEL),
+]
+ANSWERS = [
+    Choice(id="answer", label="Answer", effect=ChoiceEffect.ANSWER),
+    Choice(id="decline", label="Answer nothing", effect=ChoiceEffect.DENY),
 ]
 
 
@@ -362,6 +369,7 @@ class FakeWriter:
         self._turn: Turn | None = None
         self._open: dict[str, Item] = {}
         self._approvals: dict[str, Approval] = {}
+        self.given: list[Filled] = []  # what went with each answer
         self._news = trio.Event()
 
     # what a test does
@@ -442,16 +450,35 @@ class FakeWriter:
         self, *, command: str = "rm -r build", expires_at: int = AT * 2
     ) -> Approval:
         """Ask for a command's approval, as Codex would."""
+        detail = ApprovalDetail(command=command, cwd="/work/app")
+        return self._ask(ApprovalKind.COMMAND, command, detail, CHOICES, expires_at)
+
+    def ask_question(self, *, secret: bool = False) -> Approval:
+        """Ask the person something, as Codex's model would."""
+        question = AskedQuestion(
+            id="q1", header="Name", text="Whose name?", secret=secret, other=True
+        )
+        detail = ApprovalDetail(questions=[question])
+        return self._ask(ApprovalKind.QUESTION, "Whose name?", detail, ANSWERS, AT * 2)
+
+    def _ask(
+        self,
+        kind: ApprovalKind,
+        title: str,
+        detail: ApprovalDetail,
+        choices: list[Choice],
+        expires_at: int,
+    ) -> Approval:
         assert self.thread_id is not None
         approval = Approval(
             id=self._runtime.next_id("apr"),
-            kind=ApprovalKind.COMMAND,
+            kind=kind,
             thread_id=self.thread_id,
             root_thread_id=self.thread_id,
             turn_id=self.running_turn_id,
-            title=command,
-            detail=ApprovalDetail(command=command, cwd="/work/app"),
-            choices=CHOICES,
+            title=title,
+            detail=detail,
+            choices=choices,
             digest=self._runtime.next_id("digest"),
             created_at=AT,
             expires_at=expires_at,
@@ -626,20 +653,43 @@ class FakeWriter:
             if one.state in (ApprovalState.PENDING, ApprovalState.ANSWERING)
         ]
 
-    async def answer(
-        self, approval_id: str, *, digest: str, choice: str, decided_by: str
-    ) -> Approval:
+    def check_answer(
+        self,
+        approval_id: str,
+        *,
+        digest: str,
+        choice: str,
+        filled: Filled = NOTHING_FILLED,
+    ) -> None:
         approval = self._approvals.get(approval_id)
         if approval is None:
             raise NotFound("no such approval", data={"kind": "approval"})
-        if approval.state is not ApprovalState.PENDING:
+        if approval.digest != digest:
+            raise Conflict("another text was shown", data={"what": "digest"})
+        effects = {one.id: one.effect for one in approval.choices}
+        if choice not in effects:
+            raise InvalidParams("not offered", data={"field": "choice"})
+        answers = effects[choice] is ChoiceEffect.ANSWER
+        if answers is (filled == NOTHING_FILLED):
+            raise InvalidParams("it does not fit", data={"field": "answers"})
+
+    async def answer(
+        self,
+        approval_id: str,
+        *,
+        digest: str,
+        choice: str,
+        decided_by: str,
+        filled: Filled = NOTHING_FILLED,
+    ) -> Approval:
+        approval = self._approvals.get(approval_id)
+        if approval is not None and approval.state is not ApprovalState.PENDING:
             if (approval.decided_by, approval.choice) == (decided_by, choice):
                 return approval
             raise ApprovalClosed("answered", data={"approval": approval.wire()})
-        if approval.digest != digest:
-            raise Conflict("another text was shown", data={"what": "digest"})
-        if choice not in [one.id for one in approval.choices]:
-            raise InvalidParams("not offered", data={"field": "choice"})
+        self.check_answer(approval_id, digest=digest, choice=choice, filled=filled)
+        assert approval is not None
+        self.given.append(filled)
         state = {"state": ApprovalState.ANSWERING, "choice": choice}
         self._approvals[approval_id] = approval.model_copy(
             update={**state, "decided_by": decided_by, "sent": True}

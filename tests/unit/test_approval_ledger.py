@@ -8,7 +8,7 @@ import pytest
 from adapter.approvals import ApprovalLedger, Asked, Reply
 from adapter.items import Frame, item_from
 from adapter.limits import APPROVALS_KEPT, APPROVALS_OPEN
-from adapter.runtime import Emitted, RuntimeEvent
+from adapter.runtime import NOTHING_FILLED, Emitted, Filled, RuntimeEvent
 from adapter.server_requests import SERVER_REQUESTS, Asks
 from tests.support import codex_says as says
 from tests.support.codex_says import AT, THREAD
@@ -41,13 +41,14 @@ class Desk:
         item: Item | None = None,
         root: str = THREAD,
         at: int = AT,
+        raw: dict[str, Any] | None = None,
         **changes: Any,
     ) -> Asked:
         make = says.change_approval if method == CHANGE else says.command_approval
         return self.ledger.asked(
             request_id,
             method,
-            make(**changes),
+            make(**changes) if raw is None else raw,
             at=at,
             item=item,
             root_thread_id=root,
@@ -64,6 +65,7 @@ class Desk:
         *,
         digest: str | None = None,
         at: int = AT,
+        filled: Filled = NOTHING_FILLED,
     ) -> Reply | None:
         return self.ledger.answer(
             approval.id,
@@ -71,6 +73,7 @@ class Desk:
             choice=choice,
             decided_by=device,
             at=at,
+            filled=filled,
         )
 
     def now(self, approval: Approval) -> Approval:
@@ -338,3 +341,144 @@ def test_ids_and_digests_differ_for_equal_questions() -> None:
     assert len(first.digest) == 64
     with pytest.raises(Conflict):
         desk.answer(first, digest=second.digest)
+
+
+# Each kind has its own refusal, and its own answer
+
+
+KINDS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "command": (COMMAND, says.command_approval(), {"decision": "decline"}),
+    "change": (CHANGE, says.change_approval(), {"decision": "decline"}),
+    "permissions": (
+        "item/permissions/requestApproval",
+        says.permissions_approval(),
+        {"permissions": {}, "scope": "turn"},
+    ),
+    "question": (
+        "item/tool/requestUserInput",
+        says.input_request(),
+        {"answers": {}},
+    ),
+    "form": (
+        "mcpServer/elicitation/request",
+        says.elicitation(),
+        {"action": "decline", "content": None},
+    ),
+    "page": (
+        "mcpServer/elicitation/request",
+        says.page_request(),
+        {"action": "decline", "content": None},
+    ),
+    "tool": (
+        "mcpServer/elicitation/request",
+        says.tool_approval(),
+        {"action": "decline", "content": None},
+    ),
+}
+EACH = pytest.mark.parametrize("kind", sorted(KINDS))
+
+
+@EACH
+def test_each_kind_is_refused_in_its_own_form_at_the_deadline(kind: str) -> None:
+    method, raw, refusal = KINDS[kind]
+    desk = Desk(approval_ms=1000)
+    requested(desk.asked(1, method, raw=raw).events)
+    replies, events = desk.ledger.expire(AT + 1000)
+    assert replies == [Reply(request_id=1, result=refusal)]
+    assert ended(events) == [("expired", None)]
+
+
+@EACH
+def test_each_kind_in_an_unknown_shape_is_refused_in_its_own_form(kind: str) -> None:
+    method, raw, refusal = KINDS[kind]
+    asked = Desk().asked(1, method, raw={**raw, "threadId": 7})
+    assert asked.reply == Reply(request_id=1, result=refusal)
+    (event,) = asked.events
+    assert isinstance(event, Emitted)
+    assert isinstance(event.data, Notice)
+
+
+@EACH
+def test_too_many_of_each_kind_are_refused_in_its_own_form(kind: str) -> None:
+    method, raw, refusal = KINDS[kind]
+    desk = Desk()
+    for number in range(APPROVALS_OPEN):
+        desk.question(number)
+    asked = desk.asked("x", method, raw=raw)
+    assert asked.reply == Reply(request_id="x", result=refusal)
+
+
+@EACH
+def test_each_kind_is_withdrawn_and_confirmed_like_any_other(kind: str) -> None:
+    method, raw, refusal = KINDS[kind]
+    desk = Desk()
+    first = requested(desk.asked(1, method, raw=raw).events)
+    requested(desk.asked(2, method, raw=raw).events)
+    reply = desk.answer(first, "deny")
+    assert reply == Reply(request_id=1, result=refusal)
+    assert ended(desk.ledger.confirmed(1, AT)) == [("answered", None)]
+    assert ended(desk.ledger.confirmed(2, AT)) == [("withdrawn", False)]
+
+
+def test_a_deep_question_is_refused_and_not_a_fault() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(5_000):
+        deep = {"a": deep}
+    asked = Desk().asked(
+        1, "mcpServer/elicitation/request", raw=says.tool_approval(tool_params=deep)
+    )
+    assert asked.reply is not None
+    assert asked.reply.result == {"action": "decline", "content": None}
+
+
+def test_codex_s_own_deadline_counts_where_it_is_shorter() -> None:
+    desk = Desk(approval_ms=60_000)
+    method = "item/tool/requestUserInput"
+    raw = says.input_request(autoResolutionMs=5_000)
+    approval = requested(desk.asked(1, method, raw=raw).events)
+    assert approval.expires_at == AT + 5_000
+    raw = says.input_request(autoResolutionMs=600_000)
+    approval = requested(desk.asked(2, method, raw=raw).events)
+    assert approval.expires_at == AT + 60_000
+
+
+def test_an_answer_is_repeated_only_with_the_same_content() -> None:
+    desk = Desk()
+    method, raw, _ = KINDS["question"]
+    approval = requested(desk.asked(1, method, raw=raw).events)
+    red = Filled(answers={"q1": ["Red"]})
+    reply = desk.answer(approval, "answer", filled=red)
+    assert reply is not None
+    assert reply.result == {"answers": {"q1": {"answers": ["Red"]}}}
+    assert desk.answer(approval, "answer", filled=red) is None
+    with pytest.raises(ApprovalClosed):
+        desk.answer(approval, "answer", filled=Filled(answers={"q1": ["Blue"]}))
+    desk.ledger.confirmed(1, AT)
+    assert desk.answer(approval, "answer", filled=red) is None
+
+
+def test_an_answer_that_does_not_fit_leaves_the_question_open() -> None:
+    desk = Desk()
+    method, raw, _ = KINDS["form"]
+    approval = requested(desk.asked(1, method, raw=raw).events)
+    wrong = Filled(content={"colour": "green"})
+    with pytest.raises(InvalidParams):
+        desk.answer(approval, "answer", filled=wrong)
+    with pytest.raises(InvalidParams):
+        desk.ledger.check(
+            approval.id, digest=approval.digest, choice="answer", filled=wrong
+        )
+    assert desk.now(approval).state is ApprovalState.PENDING
+    assert desk.answer(approval, "answer", filled=Filled(content={"colour": "red"}))
+
+
+def test_what_was_filled_in_is_in_no_event() -> None:
+    desk = Desk()
+    method = "item/tool/requestUserInput"
+    raw = says.input_request(says.question(options=None, isSecret=True))
+    approval = requested(desk.asked(1, method, raw=raw).events)
+    desk.answer(approval, "answer", filled=Filled(answers={"q1": ["hunter2"]}))
+    (event,) = desk.ledger.confirmed(1, AT)
+    assert isinstance(event, Emitted)
+    assert "hunter2" not in str(event.data.wire())
+    assert "hunter2" not in repr(desk.ledger.get(approval.id))

@@ -1,23 +1,46 @@
 """Whatever happens in whatever order, an approval has one beginning and one end."""
 
 from itertools import count
+from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from adapter.approvals import ApprovalLedger, Reply
-from adapter.runtime import Emitted, RuntimeEvent
+from adapter.runtime import NOTHING_FILLED, Emitted, Filled, RuntimeEvent
 from tests.support import codex_says as says
 from tests.support.codex_says import AT, CHILD, THREAD
 from transport.errors import Refusal
 from transport.protocol.approvals import Approval
 from transport.protocol.events import ApprovalRequested, ApprovalResolved
 
-COMMAND = "item/commandExecution/requestApproval"
+KINDS = {
+    "item/commandExecution/requestApproval": says.command_approval,
+    "item/permissions/requestApproval": says.permissions_approval,
+    "item/tool/requestUserInput": says.input_request,
+    "mcpServer/elicitation/request": says.elicitation,
+    "mcpServer/elicitation/request page": says.page_request,
+    "mcpServer/elicitation/request tool": says.tool_approval,
+}
+REFUSED: list[Any] = [
+    {"decision": "decline"},
+    {"permissions": {}, "scope": "turn"},
+    {"answers": {}},
+    {"action": "decline", "content": None},
+]
+CANCELLED: list[Any] = [{"decision": "cancel"}, {"action": "cancel", "content": None}]
+FILLED = [
+    NOTHING_FILLED,
+    Filled(answers={"q1": ["Red"]}),
+    Filled(answers={"q1": ["Blue"]}),
+    Filled(content={"colour": "red"}),
+    Filled(content={"colour": "green"}),
+]
+WIRE = {field.alias for field in Approval.model_fields.values()}
 THREADS = st.sampled_from([THREAD, CHILD])
 DEVICES = st.sampled_from(["phone", "laptop"])
-CHOICES = st.sampled_from(["allow", "allowForSession", "deny", "cancel"])
+CHOICES = st.sampled_from(["allow", "allowForSession", "answer", "deny", "cancel"])
 
 
 class Approvals(RuleBasedStateMachine):
@@ -36,6 +59,7 @@ class Approvals(RuleBasedStateMachine):
         self.begun: list[str] = []
         self.ended: dict[str, Approval] = {}
         self.sent: dict[int | str, list[Reply]] = {}
+        self.first: dict[str, tuple[str, str, Filled]] = {}
 
     def tell(self, events: list[RuntimeEvent]) -> None:
         for event in events:
@@ -52,12 +76,13 @@ class Approvals(RuleBasedStateMachine):
         if reply is not None:
             self.sent.setdefault(reply.request_id, []).append(reply)
 
-    @rule(target=asked, thread=THREADS)
-    def codex_asks(self, thread: str) -> int:
+    @rule(target=asked, thread=THREADS, kind=st.sampled_from(sorted(KINDS)))
+    def codex_asks(self, thread: str, kind: str) -> int:
         request_id = next(self.requests)
-        params = says.command_approval(threadId=thread)
+        params = {**KINDS[kind](), "threadId": thread}
+        method = kind.partition(" ")[0]
         asked = self.ledger.asked(
-            request_id, COMMAND, params, at=self.now, item=None, root_thread_id=THREAD
+            request_id, method, params, at=self.now, item=None, root_thread_id=THREAD
         )
         self.tell(asked.events)
         self.send(asked.reply)
@@ -66,8 +91,9 @@ class Approvals(RuleBasedStateMachine):
     @rule(request_id=asked)
     def codex_asks_again(self, request_id: int) -> None:
         params = says.command_approval()
+        method = "item/commandExecution/requestApproval"
         again = self.ledger.asked(
-            request_id, COMMAND, params, at=self.now, item=None, root_thread_id=THREAD
+            request_id, method, params, at=self.now, item=None, root_thread_id=THREAD
         )
         assert again.events == []
         assert again.reply is None
@@ -76,8 +102,15 @@ class Approvals(RuleBasedStateMachine):
     def codex_confirms(self, request_id: int) -> None:
         self.tell(self.ledger.confirmed(request_id, self.now))
 
-    @rule(which=st.integers(0, 50), device=DEVICES, choice=CHOICES)
-    def a_device_answers(self, which: int, device: str, choice: str) -> None:
+    @rule(
+        which=st.integers(0, 50),
+        device=DEVICES,
+        choice=CHOICES,
+        filled=st.sampled_from(FILLED),
+    )
+    def a_device_answers(
+        self, which: int, device: str, choice: str, filled: Filled
+    ) -> None:
         if not self.begun:
             return
         approval = self.ledger.get(self.begun[which % len(self.begun)])
@@ -89,11 +122,14 @@ class Approvals(RuleBasedStateMachine):
                 choice=choice,
                 decided_by=device,
                 at=self.now,
+                filled=filled,
             )
         except Refusal:
             assert self.ledger.get(approval.id) == approval  # a no changes nothing
             return
         assert choice in {offered.id for offered in approval.choices}
+        given = (device, choice, filled)
+        assert self.first.setdefault(approval.id, given) == given
         self.send(reply)
 
     @rule(ms=st.integers(1, 1500))
@@ -101,7 +137,7 @@ class Approvals(RuleBasedStateMachine):
         self.now += ms
         replies, events = self.ledger.expire(self.now)
         for reply in replies:
-            assert reply.result == {"decision": "decline"}
+            assert reply.result in REFUSED
             self.send(reply)
         self.tell(events)
 
@@ -130,12 +166,18 @@ class Approvals(RuleBasedStateMachine):
             reply.request_id
             for replies in self.sent.values()
             for reply in replies
-            if reply.result == {"decision": "accept"}
+            if reply.result not in [*REFUSED, *CANCELLED]
         }
         chosen = [self.ledger.get(one) for one in self.begun]
-        allowed = [one for one in chosen if one and one.choice == "allow"]
+        yes = {"allow", "allowForSession", "answer"}
+        allowed = [one for one in chosen if one and one.choice in yes]
         assert len(accepted) == len(allowed)
         assert all(one.decided_by for one in allowed)
+
+    @invariant()
+    def what_was_filled_in_is_in_no_approval(self) -> None:
+        for one in (*self.ledger.pending(), *self.ended.values()):
+            assert set(one.wire()) <= WIRE
 
 
 TestApprovals = Approvals.TestCase

@@ -4,14 +4,16 @@ from typing import Any
 
 import pytest
 
+from adapter.act_questions import about_change, about_command
 from adapter.items import Frame, item_from
 from adapter.limits import APPROVAL_BYTES
-from adapter.questions import Question, question_from
+from adapter.questions import Question
+from adapter.runtime import NOTHING_FILLED
 from adapter.shapes import MISFITS
 from adapter.shown import show
 from tests.support import codex_says as says
 from transport.codec import pack
-from transport.protocol.approvals import Approval, ApprovalKind, ChoiceEffect
+from transport.protocol.approvals import Approval, ChoiceEffect
 from transport.protocol.items import Item, ItemStatus
 
 FRAME = Frame(
@@ -21,18 +23,25 @@ REFUSALS = ["deny", "cancel"]
 
 
 def command(**changes: Any) -> Question:
-    return question_from(
-        ApprovalKind.COMMAND, says.command_approval(**changes), item=None
-    )
+    return about_command(says.command_approval(**changes), item=None)
 
 
 def change(item: Item | None, **changes: Any) -> Question:
     raw = says.change_approval(**changes)
-    return question_from(ApprovalKind.FILE_CHANGE, raw, item)
+    return about_change(raw, item)
 
 
 def patch(*files: dict[str, Any]) -> Item:
     return item_from(says.change(changes=list(files)), FRAME)
+
+
+def told(question: Question) -> dict[str, Any]:
+    """Return what Codex is told by each choice that takes nothing with it."""
+    return {
+        name: way.reply(NOTHING_FILLED)
+        for name, way in question.choices.items()
+        if way.effect is not ChoiceEffect.ANSWER
+    }
 
 
 def shown(question: Question) -> tuple[Approval, list[str]]:
@@ -49,10 +58,10 @@ def test_a_command_is_shown_with_folder_and_reason() -> None:
     assert question.detail.cwd == "/home/user/project"
     assert question.detail.reason == "it is outside the sandbox"
     assert question.detail.allows == []
-    assert dict(question.choices) == {
-        "allow": "accept",
-        "deny": "decline",
-        "cancel": "cancel",
+    assert told(question) == {
+        "allow": {"decision": "accept"},
+        "deny": {"decision": "decline"},
+        "cancel": {"decision": "cancel"},
     }
 
 
@@ -158,7 +167,7 @@ def test_more_permissions_than_a_screen_holds_can_only_be_refused() -> None:
 def test_a_command_that_is_only_in_its_item_is_shown_from_there() -> None:
     item = item_from(says.command(), FRAME)
     raw = says.command_approval(command=None)
-    question = question_from(ApprovalKind.COMMAND, raw, item)
+    question = about_command(raw, item)
     assert question.detail.command == "/bin/bash -lc 'make test'"
     assert "allow" in question.choices
 
@@ -193,7 +202,7 @@ def test_a_grant_for_the_session_is_offered_as_one() -> None:
     assert question.detail.allows == [
         "writes to anything below /w until the thread is unloaded"
     ]
-    assert question.choices["allowForSession"] == "accept"
+    assert told(question)["allowForSession"] == {"decision": "accept"}
     assert "allow" not in question.choices
 
 

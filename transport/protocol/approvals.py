@@ -1,19 +1,27 @@
 """Approvals: what Codex asks before it acts, behind opaque ids. Sans-IO. PROTOCOL.md 5."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from transport.protocol.base import OpenEnum, Params, WireId, WireModel
 from transport.protocol.items import FileDiff
 from transport.protocol.turns import Cursor, PageLimit
 
+MAX_FIELDS = 64  # questions of one approval, or fields of one form
+MAX_TEXTS = 64  # answers to one question, or choices of one field
+MAX_ANSWER = 32_000  # characters of one answer; the frame bounds all of them
+
 
 class ApprovalKind(OpenEnum):
-    """What is asked for. Only these two can be answered remotely in 2.0."""
+    """What is asked for."""
 
     COMMAND = "command"
     FILE_CHANGE = "fileChange"
+    PERMISSIONS = "permissions"
+    QUESTION = "question"
+    ELICITATION = "elicitation"
+    TOOL_CALL = "toolCall"
     OTHER = "other"
 
 
@@ -29,10 +37,14 @@ class ApprovalState(OpenEnum):
 
 
 class ChoiceEffect(OpenEnum):
-    """What a choice does. Anything remembered needs the scope `approve.session`."""
+    """What a choice does. Anything remembered needs the scope `approve.session`.
+
+    `answer`: it goes with `answers` (question) or `content` (a form).
+    """
 
     ALLOW = "allow"
     ALLOW_FOR_SESSION = "allowForSession"
+    ANSWER = "answer"
     DENY = "deny"
     CANCEL = "cancel"
     OTHER = "other"
@@ -46,16 +58,72 @@ class Choice(WireModel):
     effect: ChoiceEffect
 
 
+class PermissionKind(OpenEnum):
+    """What a permission is about; `deny` takes something away from the others."""
+
+    NETWORK = "network"
+    READ = "read"
+    WRITE = "write"
+    DENY = "deny"
+    OTHER = "other"
+
+
+class Permission(WireModel):
+    """One permission. `text` says it whole; `path`: the one path that it is about."""
+
+    access: PermissionKind
+    path: str | None = None
+    text: str
+
+
+class QuestionOption(WireModel):
+    """One of the answers that Codex proposes; `label` is what goes into `answers`."""
+
+    label: str
+    description: str = ""
+
+
+class AskedQuestion(WireModel):
+    """One question. `secret`: do not show what is typed. `other`: a text of one's own
+    is an answer too; always so where there are no options."""
+
+    id: str
+    header: str
+    text: str
+    secret: bool
+    other: bool
+    options: list[QuestionOption] = []
+
+
+class ElicitationMode(OpenEnum):
+    """How an MCP server asks. What is `other` can only be declined."""
+
+    FORM = "form"
+    URL = "url"
+    OTHER = "other"
+
+
 class ApprovalDetail(WireModel):
     """All that the person must see. `allows`: what else a yes would let through.
 
-    command: `command`, `cwd`; fileChange: `changes`.
+    command: `command`, `cwd` · fileChange: `changes` · permissions: `permissions`, `cwd`
+    · question: `questions` · elicitation: `server`, `mode`, `message`, `schema` or `url`
+    · toolCall: `server`, `tool`, `arguments` (JSON text), `message`.
     """
 
     command: str | None = None
     cwd: str | None = None
     reason: str | None = None
     changes: list[FileDiff] | None = None
+    permissions: list[Permission] | None = None
+    questions: list[AskedQuestion] | None = None
+    server: str | None = None
+    mode: ElicitationMode | None = None
+    message: str | None = None
+    form: Annotated[dict[str, Any] | None, Field(alias="schema")] = None
+    url: str | None = None
+    tool: str | None = None
+    arguments: str | None = None
     allows: list[str] = []
 
 
@@ -96,12 +164,28 @@ class ApprovalListResult(WireModel):
     head: int
 
 
+FieldName = Annotated[str, StringConstraints(min_length=1, max_length=256)]
+AnswerText = Annotated[str, StringConstraints(max_length=MAX_ANSWER)]
+AnswerTexts = Annotated[list[AnswerText], Field(max_length=MAX_TEXTS)]
+FormValue = bool | int | float | AnswerText | AnswerTexts
+
+
 class ApprovalAnswerParams(Params):
-    """`approval/answer`: exactly one of the offered choices, bound by the digest."""
+    """`approval/answer`: exactly one of the offered choices, bound by the digest.
+
+    `answers` (a question's, by id) and `content` (a form's, by field) go with the choice
+    whose effect is `answer`, and with no other.
+    """
 
     approval_id: WireId
     digest: WireId
     choice: Annotated[str, Field(min_length=1, max_length=64)]
+    answers: Annotated[
+        dict[FieldName, AnswerTexts] | None, Field(max_length=MAX_FIELDS)
+    ] = None
+    content: Annotated[
+        dict[FieldName, FormValue] | None, Field(max_length=MAX_FIELDS)
+    ] = None
 
 
 class ApprovalResult(WireModel):
