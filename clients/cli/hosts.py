@@ -1,7 +1,7 @@
 """The book of hosts that this device is paired with. Blocking I/O.
 
 A record holds the key that both sides made while pairing: the file is as secret as the
-device's own key. The format is a book of many, though commands need only one.
+device's own key. A command that names no host means the default, or the only one.
 """
 
 from collections.abc import Mapping
@@ -59,17 +59,53 @@ class HostRecord(BaseModel):
 
 
 class HostBook(BaseModel):
-    """All records. A later version may add keys: they are kept."""
+    """All records. A later version may add keys: they are kept.
+
+    `default`: the agent id of the host that is meant where none is named.
+    """
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
     version: Literal[1] = 1
     hosts: list[HostRecord] = []
+    default: str | None = None
 
     def with_host(self, record: HostRecord) -> "HostBook":
         """Return the book with this record; an older one of the same Agent goes."""
         others = [h for h in self.hosts if h.agent_id != record.agent_id]
         return self.model_copy(update={"hosts": [*others, record]})
+
+    def without(self, record: HostRecord) -> "HostBook":
+        """Return the book without this record."""
+        others = [h for h in self.hosts if h.agent_id != record.agent_id]
+        default = None if self.default == record.agent_id else self.default
+        return self.model_copy(update={"hosts": others, "default": default})
+
+    def renamed(self, record: HostRecord, name: str) -> "HostBook":
+        """Return the book with another name for this record.
+
+        Raises: UsageProblemError where the name cannot tell it from others.
+        """
+        name = one_line(name, 60)
+        others = [h for h in self.hosts if h.agent_id != record.agent_id]
+        if not name or name == LOCAL or any(_means(h, name) for h in others):
+            raise UsageProblemError(
+                "another name is needed: this one is empty, `local`, or another host's"
+            )
+        hosts = [
+            h.model_copy(update={"name": name}) if h is record else h
+            for h in self.hosts
+        ]
+        return self.model_copy(update={"hosts": hosts})
+
+    def with_default(self, record: HostRecord | None) -> "HostBook":
+        """Return the book with this default, or with none."""
+        agent_id = None if record is None else record.agent_id
+        return self.model_copy(update={"default": agent_id})
+
+    def is_default(self, record: HostRecord) -> bool:
+        """Whether commands mean this host when they name none."""
+        return len(self.hosts) == 1 or record.agent_id == self.default
 
 
 def load_book(path: Path) -> HostBook:
@@ -117,12 +153,29 @@ def choose_host(
     wanted = wanted or environ.get("THREADGATE_HOST") or None
     if wanted == LOCAL or (wanted is None and not book.hosts):
         return None
-    fit = [h for h in book.hosts if wanted is None or _means(h, wanted)]
+    if wanted is None:
+        fit = [h for h in book.hosts if book.is_default(h)] or book.hosts
+        if len(fit) == 1:
+            return fit[0]
+        raise UsageProblemError(
+            "several hosts are paired: name one with `--host`, or `threadgate hosts "
+            "default NAME`",
+            [_choice(host) for host in fit],
+        )
+    return named_host(book, wanted)
+
+
+def named_host(book: HostBook, wanted: str) -> HostRecord:
+    """Return the host of this name, or whose id begins so (4 characters at least).
+
+    Raises: UsageProblemError where none fits or several do.
+    """
+    fit = [h for h in book.hosts if _means(h, wanted)]
     if len(fit) == 1:
         return fit[0]
     if not fit:
         raise UsageProblemError(
-            f"no paired host is called “{one_line(wanted or '', 60)}”: these are known",
+            f"no paired host is called “{one_line(wanted, 60)}”: these are known",
             [_choice(host) for host in book.hosts],
         )
     raise UsageProblemError(

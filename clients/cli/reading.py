@@ -1,15 +1,17 @@
-"""`status`, `threads`, `read`, `approvals`: what only looks. Trio shell."""
+"""`status`, `threads`, `read`, `models`, `approvals`: what only looks. Trio shell."""
 
 from clients.cli.doors import open_door
 from clients.cli.exits import ExitCode
 from clients.cli.find import find_folder, find_thread, list_threads, pending_approvals
 from clients.cli.lines.approvals import approval_lines, how_to_answer
 from clients.cli.lines.gate import status_lines
+from clients.cli.lines.models import model_table
 from clients.cli.lines.threads import thread_lines, thread_table
 from clients.cli.screen import Screen
 from clients.cli.style import BLANK
+from transport.protocol.capabilities import ModelListParams
 from transport.protocol.gateway import GatewayStatusParams
-from transport.protocol.methods import GATEWAY_STATUS, THREAD_READ
+from transport.protocol.methods import GATEWAY_STATUS, MODEL_LIST, THREAD_READ
 from transport.protocol.threads import ThreadListParams, ThreadReadParams
 
 
@@ -60,6 +62,16 @@ async def read(
     screen.lines(
         thread_lines(found.thread, found.turns, screen.clock(), full=full, more=more)
     )
+    return ExitCode.OK
+
+
+async def models(screen: Screen, *, host: str | None) -> ExitCode:
+    """List the models that the workstation's Codex offers."""
+    async with open_door(host) as client:
+        found = (await client.call(MODEL_LIST, ModelListParams())).models
+    if screen.as_json:
+        screen.json({"models": [model.wire() for model in found]})
+    screen.lines(model_table(found, width=screen.width))
     return ExitCode.OK
 
 

@@ -5,6 +5,7 @@ import stat
 from pathlib import Path
 
 import pytest
+import trio
 
 from clients.cli.exits import FailedError, UsageProblemError
 from clients.cli.hosts import (
@@ -15,6 +16,7 @@ from clients.cli.hosts import (
     record_of,
     save_book,
 )
+from tests.support.cli_runs import cli_environ, run_cli
 from transport.client import Paired
 from transport.keys import KeyFileError, PrivateKey, Secret
 from transport.pairing import PairingText
@@ -121,3 +123,46 @@ def test_of_several_hosts_none_is_guessed() -> None:
         choose_host(twins, "other", {})
     with pytest.raises(UsageProblemError, match="nobody"):
         choose_host(book, "nobody", {})
+
+
+async def test_hosts_lists_renames_forgets_and_chooses_a_default(
+    tmp_path: Path,
+) -> None:
+    environ = cli_environ(tmp_path)
+    file = tmp_path / "client" / "hosts.json"
+    book = HostBook().with_host(record()).with_host(record("other", "b" * 32))
+    tmp_path.chmod(0o700)
+    save_book(file, book)
+
+    async def hosts(*args: str, code: int = 0) -> str:
+        ran = await run_cli("hosts", *args, environ=environ)
+        assert ran.code == code, ran
+        return ran.out + ran.err
+
+    with trio.fail_after(60):
+        assert PSK.hex() not in await hosts()
+        assert "*" not in await hosts()
+        assert "mean other" in await hosts("default", "other")
+        assert choose_host(load_book(file), None, {}) == record("other", "b" * 32)
+        assert "needed" in await hosts("rename", "other", "ann-desk", code=2)
+        assert "attic" in await hosts("rename", "bbbb", "attic")
+        told = json.loads(await hosts("list", "--json"))["hosts"]
+        assert [(row["name"], row["default"]) for row in told] == [
+            ("ann-desk", False),
+            ("attic", True),
+        ]
+        assert "--yes" in await hosts("forget", "attic", code=2)
+        assert "devices revoke" in await hosts("forget", "attic", "--yes")
+    assert load_book(file) == HostBook().with_host(record())
+
+
+def test_a_default_is_no_default_any_more_when_it_is_forgotten_or_taken_back() -> None:
+    one, other = record(), record("other", "b" * 32)
+    book = HostBook().with_host(one).with_host(other).with_default(other)
+    assert choose_host(book, None, {}) == other
+    assert choose_host(book, None, {"THREADGATE_HOST": "ann-desk"}) == one
+    with pytest.raises(UsageProblemError, match="hosts default"):
+        choose_host(book.with_default(None), None, {})
+    third = book.with_host(record("third", "c" * 32)).without(other)
+    with pytest.raises(UsageProblemError):
+        choose_host(third, None, {})

@@ -226,6 +226,14 @@ def approvals(
 
 
 @group.command()
+def models(host: Host = None, as_json: AsJson = False) -> None:
+    """List the models there, with the efforts that each takes."""
+    from clients.cli import entry, reading
+
+    raise typer.Exit(entry.run(partial(reading.models, host=host), as_json=as_json))
+
+
+@group.command()
 def approve(
     approval: ApprovalArg,
     host: Host = None,
