@@ -29,6 +29,7 @@ from adapter.texts import cut, one_line
 from generated import codex
 from transport.protocol.events import (
     DeltaChannel,
+    Notice,
     NoticeLevel,
     PlanStep,
     TurnDiff,
@@ -193,6 +194,18 @@ def _error(live: Live, raw: Raw, at: int) -> Events:
     return [*events, live.event(thread_id, told, at)]
 
 
+def _hook(live: Live, raw: Raw, at: int) -> Events:
+    """A hook that stopped something, or that decided in place of a person."""
+    stopped, allowed = passing.hook(raw), passing.hook_allowed(raw)
+    thread_id = wire_id(raw["threadId"])
+    said: list[Notice] = []
+    if stopped is not None:
+        said.append(notice(NoticeLevel.WARNING, "hookStopped", stopped, thread_id))
+    if allowed is not None:
+        said.append(notice(NoticeLevel.INFO, "decidedLocally", allowed, thread_id))
+    return [live.event(thread_id, one, at) for one in said]
+
+
 def _goal(live: Live, raw: Raw, _: int) -> Events:
     """No event in 2.0; an active goal keeps the writer. A cleared one has none."""
     goal = mapping(raw.get("goal") or {})
@@ -232,9 +245,7 @@ NOTIFICATIONS: Final[Mapping[str, Rule | Passed | Ignored]] = {
     "guardianWarning": Passed(
         level=NoticeLevel.WARNING, code="reviewWarning", say=passing.warning
     ),
-    "hook/completed": Passed(
-        level=NoticeLevel.WARNING, code="hookStopped", say=passing.hook, repeats=True
-    ),
+    "hook/completed": Rule(_hook),
     "hook/started": Ignored("its end is told where it matters"),
     "item/agentMessage/delta": _delta(DeltaChannel.TEXT),
     "item/autoApprovalReview/completed": Passed(

@@ -64,6 +64,17 @@ def hook(raw: Raw) -> str | None:
     return f"the hook for {text(run['eventName'])} {status}: {said}".rstrip(": ")
 
 
+def hook_allowed(raw: Raw) -> str | None:
+    """`hook/completed`: one that may have said yes; Codex does not tell whether it did."""
+    run = cast("codex.HookRunSummary", mapping(raw["run"]))
+    if run["eventName"] != "permissionRequest" or run["status"] != "completed":
+        return None
+    return (
+        "a hook of the workstation was asked whether something may run that the sandbox "
+        "forbids; where no question to you follows, it said yes"
+    )
+
+
 def auto_review(raw: Raw) -> str:
     """`item/autoApprovalReview/completed`: Codex decided at the workstation."""
     said = cast("codex.ItemGuardianApprovalReviewCompletedNotification", raw)

@@ -27,6 +27,7 @@ from tests.support.codex import BUNDLED, CodexHome, codex_binaries, open_codex_h
 from tests.support.foreign import ForeignCodex, open_foreign
 from tests.support.runtimes import Running, open_codex_runtime, open_gate
 from transport.protocol.events import (
+    ApprovalRequested,
     DeltaChannel,
     ThreadStarted,
     TurnCompleted,
@@ -34,6 +35,7 @@ from transport.protocol.events import (
 )
 from transport.protocol.items import (
     AgentMessage,
+    Command,
     Compaction,
     Image,
     Item,
@@ -380,6 +382,52 @@ async def test_a_compaction(version: str) -> None:
         told = await told_by_another(version, "thread/compact/start", {})
     assert len(told.of(Compaction)) == 1
     told.check_history("compaction")
+
+
+@each_version
+@pytest.mark.parametrize(
+    ("verdict", "code", "ran"),
+    [("allow", "decidedLocally", True), ("deny", "hookStopped", False)],
+)
+async def test_a_hook_that_decides_in_place_of_the_person_is_told(
+    version: str, verdict: str, code: str, ran: bool
+) -> None:
+    async with open_home(version) as (home, run):
+        with trio.fail_after(60):
+            await trust_hook(version, home, verdict)
+            asks = {"sandbox_permissions": "require_escalated", "justification": "j"}
+            text = script(call("exec_command", cmd="echo ran", **asks), DONE)
+            async with run.writer() as writer:
+                new = NewThread(cwd=str(home.workspace))
+                await writer.start_thread(new, guard=open_gate)
+                turn = await writer.start_turn([text], client_key=KEY, guard=open_gate)
+                await run.seen.turn_completed(turn.id)
+        assert code in run.seen.notices()
+        assert not run.seen.data(ApprovalRequested)
+        commands = [
+            event.item
+            for event in run.seen.events
+            if isinstance(event, ItemClosed) and isinstance(event.item, Command)
+        ]
+        assert any(item.output == "ran\n" for item in commands) is ran
+
+
+async def trust_hook(version: str, home: CodexHome, verdict: str) -> None:
+    """Give the home a hook that answers for the person, and the owner's trust in it."""
+    said = {"behavior": verdict, **({"message": "no"} if verdict == "deny" else {})}
+    output = {"hookEventName": "PermissionRequest", "decision": said}
+    program = home.home.parent / "hook.py"
+    program.write_text(f"print({json.dumps({'hookSpecificOutput': output})!r})")
+    command = json.dumps(f"{sys.executable} {program}")
+    config = home.home / "config.toml"
+    hook = f"[[hooks.PermissionRequest.hooks]]\ntype = 'command'\ncommand = {command}\n"
+    text = f"{config.read_text()}\n[[hooks.PermissionRequest]]\n{hook}"
+    config.write_text(text)
+    async with open_foreign(HERE[version], home.environ, cwd=home.workspace) as owner:
+        found = await owner.request("hooks/list", {"cwds": [str(home.workspace)]})
+    (listed,) = found["data"][0]["hooks"]
+    state = f"[hooks.state.{json.dumps(listed['key'])}]\n"
+    config.write_text(f"{text}\n{state}trusted_hash = '{listed['currentHash']}'\n")
 
 
 @each_version

@@ -666,6 +666,25 @@ def test_a_plan_grows_by_its_deltas() -> None:
     assert closed(codex)[-1].text == "# Plan\n- a"
 
 
+@pytest.mark.parametrize(
+    ("event", "status", "entries", "told"),
+    [
+        ("permissionRequest", "completed", [], ["decidedLocally"]),
+        ("permissionRequest", "blocked", [{"text": "not today"}], ["hookStopped"]),
+        ("preToolUse", "completed", [], []),
+        ("preToolUse", "failed", [], ["hookStopped"]),
+    ],
+)
+def test_what_a_hook_decides_in_place_of_the_person_is_told(
+    event: str, status: str, entries: list[Raw], told: list[str]
+) -> None:
+    codex = Codex()
+    run = {"eventName": event, "status": status, "entries": entries}
+    codex.says("hook/completed", threadId=THREAD, turnId="t1", run=run)
+    assert [said.code for said in codex.of(Notice)] == told
+    assert all(event.thread_id == THREAD for event in codex.events)
+
+
 def test_a_notification_of_a_newer_codex_is_a_notice_once_and_counted() -> None:
     codex = Codex()
     codex.says("thread/dreamt/of", threadId=THREAD)
