@@ -190,7 +190,13 @@ def _granted(device: Device, params: DeviceGrantParams) -> Device:
     }
     update = {key: value for key, value in named.items() if value is not None}
     scopes = device.scopes if params.scopes is None else frozenset(params.scopes)
-    return replace(device, scopes=scopes, ceiling=ceiling.model_copy(update=update))
+    return replace(
+        device,
+        scopes=scopes,
+        ceiling=ceiling.model_copy(update=update),
+        # Roots that are named are all of them: no thread's folder is added.
+        follows_threads=device.follows_threads and params.roots is None,
+    )
 
 
 def _sees_otherwise(before: Device, after: Device) -> bool:

@@ -325,6 +325,28 @@ async def test_42_a_thread_outside_the_roots_is_as_if_it_were_not_there(
                 assert "thr_1" not in str(peer.others)
 
 
+async def test_a_device_that_is_kept_to_a_folder_later_sees_no_other(
+    tmp_path: Path,
+) -> None:
+    mine, other = tmp_path / "mine", tmp_path / "other"
+    mine.mkdir()
+    other.mkdir()
+    with trio.fail_after(30):
+        async with open_agent(tmp_path) as house, open_owner(house) as owner:
+            house.runtime.add("thr_1", "t1", cwd=str(other))
+            device = await pair_device(house, scopes=["read"])
+            async with open_peer(house, device) as peer:
+                assert "result" in await peer.call("thread/read", {"threadId": "thr_1"})
+                await owner.call(
+                    DEVICE_GRANT,
+                    admin.DeviceGrantParams(device_id=device.id, roots=[str(mine)]),
+                )
+            async with open_peer(house, device) as peer:
+                hidden = await peer.call("thread/read", {"threadId": "thr_1"})
+                assert hidden["error"]["code"] == "notFound"
+                assert (await peer.call("thread/list"))["result"]["threads"] == []
+
+
 # 43 to 47: revocation
 
 

@@ -121,6 +121,18 @@ def test_a_grant_sets_what_it_names_and_leaves_the_rest(folder: Path) -> None:
     assert granted.scopes == {"read"}
 
 
+def test_a_device_that_is_given_folders_follows_threads_no_more(folder: Path) -> None:
+    one = device()
+    devices = open_devices(folder)
+    devices.add(one)
+    assert devices.grant(
+        DeviceGrantParams(device_id=one.id, scopes=["write"])
+    ).follows_threads
+    devices.grant(DeviceGrantParams(device_id=one.id, roots=["/srv"]))
+    assert not devices.caller(one.id).follows_threads
+    assert not open_devices(folder).get(one.id).follows_threads
+
+
 def test_nothing_can_be_granted_to_a_revoked_or_an_unknown_device(
     folder: Path,
 ) -> None:

@@ -11,6 +11,7 @@ from transport.protocol.admin import DeviceRow, PairCandidate
 from transport.protocol.gateway import DeviceInfo
 
 NAME_LIMIT: Final = 40  # characters of a name that a stranger chose
+EVERY_FOLDER: Final = "the folders of all threads"  # what no root named means
 _ORDER: Final = ("read", "write", "approve", "approve.session")
 
 
@@ -53,7 +54,7 @@ def ceiling_text(device: DeviceRow) -> str:
     """Return how far a device may go: sandbox, approval policies, folders."""
     ceiling = device.ceiling
     policies = "/".join(ceiling.approval_policy)
-    roots = " ".join(visible(root) for root in ceiling.roots) or "no folder"
+    roots = " ".join(visible(root) for root in ceiling.roots) or EVERY_FOLDER
     return f"{ceiling.sandbox}, {policies}, {roots}"
 
 
@@ -100,7 +101,7 @@ def connected_lines(host: str, device: DeviceInfo) -> list[Line]:
     rows.append(_field("may", ", ".join(in_order(device.scopes))))
     if device.ceiling is not None:
         roots = " ".join(visible(root) for root in device.ceiling.roots)
-        rows.append(_field("in", roots or "no folder yet"))
+        rows.append(_field("in", roots or EVERY_FOLDER))
     rows.append(line("Try: threadgate status"))
     return rows
 
