@@ -7,6 +7,7 @@ broken one is a bug of ours, or of the Codex that said so, and is told as it hap
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from adapter.limits import ITEM_BYTES
 from adapter.runtime import Emitted, ItemClosed, ItemDelta, ItemOpened, RuntimeEvent
@@ -15,6 +16,7 @@ from transport.protocol.approvals import Approval
 from transport.protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
+    Notice,
     TurnCompleted,
     TurnStarted,
 )
@@ -27,13 +29,18 @@ class Rule(StrEnum):
     background items); `ITEM_ORDER`: item/started, deltas, item/completed, once each;
     `ITEMS_OF_ENDED_TURN`: a turn that did not complete has ended all its items before;
     `APPROVAL_ORDER`: requested after its item began, then resolved once, in its turn;
-    `ITEM_SIZE`: an item's bound."""
+    `ABANDONED_TEXT`: when the model is asked again, what the lost call had begun to say has
+    ended before; `ITEM_SIZE`: an item's bound."""
 
     TURN_ORDER = "turn-order"
     ITEM_ORDER = "item-order"
     ITEMS_OF_ENDED_TURN = "items-of-ended-turn"
     APPROVAL_ORDER = "approval-order"
+    ABANDONED_TEXT = "abandoned-text"
     ITEM_SIZE = "item-size"
+
+
+_TEXTS: Final = frozenset({"agentMessage", "plan", "reasoning"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,7 @@ class Invariants:
     _open_items: dict[tuple[str, str], str] = field(
         default_factory=dict[tuple[str, str], str]
     )
+    _open_texts: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     _seen_items: set[str] = field(default_factory=set[str])
     _running: set[str] = field(default_factory=set[str])
     _over: set[str] = field(default_factory=set[str])
@@ -98,6 +106,8 @@ class Invariants:
         if item.status is not ItemStatus.IN_PROGRESS:
             broken.append(Broken(Rule.ITEM_ORDER, f"item {item.id} began as ended"))
         self._open_items[thread_id, item.id] = item.turn_id
+        if item.kind in _TEXTS:
+            self._open_texts.add((thread_id, item.id))
         self._seen_items.add(item.id)
         self._open_in[item.turn_id] += 1
         return broken + self._sized(item)
@@ -105,6 +115,7 @@ class Invariants:
     def _closed(self, thread_id: str, item: Item) -> list[Broken]:
         broken = [] if item.background else self._in_turn(item)
         turn_id = self._open_items.pop((thread_id, item.id), None)
+        self._open_texts.discard((thread_id, item.id))
         if turn_id is None:
             what = f"item {item.id} was completed without having begun"
             broken.append(Broken(Rule.ITEM_ORDER, what))
@@ -138,8 +149,17 @@ class Invariants:
                 return self._approval_asked(approval)
             case ApprovalResolved(approval=approval):
                 return self._approval_resolved(approval)
+            case Notice(code="modelRetry"):
+                return self._asked_again(event.thread_id)
             case _:
                 return []
+
+    def _asked_again(self, thread_id: str | None) -> list[Broken]:
+        return [
+            Broken(Rule.ABANDONED_TEXT, f"item {item_id} was left open by a retry")
+            for thread, item_id in sorted(self._open_texts)
+            if thread == thread_id
+        ]
 
     def _turn_started(self, turn: Turn) -> list[Broken]:
         again = turn.id in self._running | self._over

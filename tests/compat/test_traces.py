@@ -28,7 +28,6 @@ from transport.protocol.schema import protocol_schema
 from transport.protocol.turns import TurnStatus
 
 EVERY: Final = pytest.mark.parametrize("name", trace_names())
-STREAMED: Final = {"agentMessage", "plan", "reasoning"}
 SKIPPED: Final = {
     "a change of a thread that is not loaded here",
     "a turn that began twice",  # a review's second id
@@ -131,20 +130,6 @@ def test_no_text_of_a_person_or_an_item_holds_rust_frames(name: str) -> None:
             assert "Stack backtrace" not in str(event.item.wire())
         elif isinstance(event, Emitted):
             assert "Stack backtrace" not in str(event.data.wire())
-
-
-@EVERY
-def test_a_text_that_grows_is_the_one_that_the_model_writes_now(name: str) -> None:
-    """After a retry nothing goes on that the lost call had begun."""
-    open_texts = set[tuple[str, str]]()
-    for event in played(name).events:
-        if isinstance(event, ItemOpened) and event.item.kind in STREAMED:
-            open_texts.add((event.item.turn_id, event.item.id))
-        elif isinstance(event, ItemClosed):
-            open_texts.discard((event.item.turn_id, event.item.id))
-        elif isinstance(event, Emitted) and isinstance(event.data, Notice):
-            retried = event.data.code == "modelRetry"
-            assert not (retried and open_texts)
 
 
 @EVERY

@@ -1,9 +1,13 @@
 """The command line, an Agent and codex, all real: what the demo does not show."""
 
+import json
+import re
 import signal
 import socket
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 import trio
@@ -15,9 +19,27 @@ from clients.cli.scripted_answers import Rule
 from tests.support.cli_runs import paper
 
 DEADLINE_S = 120
+SEARCH = {
+    "item": {
+        "type": "web_search_call",
+        "status": "completed",
+        "action": {"type": "search", "query": "rye bread"},
+    }
+}
+LOOK = {"call": "look", "namespace": "mcp__lab", "args": {"path": "/w"}}
+SPAWN = {
+    "call": "spawn_agent",
+    "namespace": "multi_agent_v1",
+    "args": {"message": "Count."},
+}
 RULES = [
     Rule("Take your time.", [[{"partial": "Well, "}, {"hold": "never"}]]),
     Rule("Hello.", [[{"msg": "Hello to you."}]]),
+    Rule("Count.", [[{"msg": "There are seven."}]]),
+    Rule(
+        "Do a lot.", [[SEARCH, LOOK], [SPAWN], [{"hold": "parent"}, {"msg": "Done."}]]
+    ),
+    Rule("Fail.", [[{"failed": {"code": "context_length_exceeded", "message": "x"}}]]),
 ]
 
 pytestmark = pytest.mark.codex
@@ -123,6 +145,35 @@ async def test_two_messages_at_once_are_one_turn_and_one_clear_refusal() -> None
             assert "turn" in refused
             await built.desk.run("interrupt", thread)
             await turn.end(expect=ExitCode.FAILED)
+
+
+async def test_what_a_turn_does_beside_talking_is_shown_in_the_transcript() -> None:
+    async with stage() as built:
+        server = Path(__file__).parents[1] / "support" / "mcp_server.py"
+        config = Path(built.codex_environ["CODEX_HOME"]) / "config.toml"
+        command = f"command = {json.dumps(sys.executable)}\nargs = [{json.dumps(str(server))}]"
+        config.write_text(f"{config.read_text()}\n[mcp_servers.lab]\n{command}\n")
+        async with agent(built):
+            thread = await new_thread(built.desk, built)
+            async with built.desk.start("send", thread, "Do a lot.") as sending:
+                await sending.wait_line("There are seven.")
+                built.model.release("parent")
+                shown = "\n".join(said.text for said in await sending.end())
+            failed = await built.desk.run(
+                "send", thread, "Fail.", expect=ExitCode.FAILED
+            )
+            read = await built.desk.run("read", thread)
+        for text in (shown, read):
+            assert "web    searched: rye bread" in text
+            assert 'tool   lab.look {"path": "/w"}' in text
+            assert '| {"did": "look", "with": {"path": "/w"}}' in text
+            assert "agent  started (starting)  thread" in text
+        child = re.search(r"agent  started .* thread (\S+)", shown)
+        assert child is not None
+        assert f"── sub-agent {child[1]}" in shown
+        assert "There are seven." in shown.partition("── sub-agent")[2]
+        for text in (failed, read):
+            assert "what to do: the thread has outgrown the model's context" in text
 
 
 async def test_an_agent_that_cannot_start_says_why_in_one_line() -> None:

@@ -19,6 +19,8 @@ from transport.protocol.events import (
     ApprovalResolved,
     DeltaChannel,
     EventData,
+    Notice,
+    NoticeLevel,
     TurnCompleted,
     TurnStarted,
 )
@@ -70,6 +72,11 @@ HUGE = ItemClosed(
     at=0, thread_id="thr", item=message(ItemStatus.COMPLETED, "x" * (ITEM_BYTES + 1))
 )
 ASK = told(ApprovalRequested(approval=APPROVAL))
+RETRY = Emitted(
+    at=0,
+    thread_id="thr",
+    data=Notice(level=NoticeLevel.WARNING, code="modelRetry", message="again"),
+)
 ANSWER = told(ApprovalResolved(approval=APPROVAL))
 
 TURN, ITEM, APPROVED = Rule.TURN_ORDER, Rule.ITEM_ORDER, Rule.APPROVAL_ORDER
@@ -100,6 +107,8 @@ def breaches(*events: RuntimeEvent) -> list[Rule]:
         ((BEGIN, OPEN, END), [ITEM]),
         ((BEGIN, OPEN, HUGE, END), [Rule.ITEM_SIZE]),
         ((BEGIN, OPEN, STOP, LATE), [Rule.ITEMS_OF_ENDED_TURN]),
+        ((BEGIN, OPEN, CLOSE, RETRY, END), []),
+        ((BEGIN, OPEN, RETRY, CLOSE, END), [Rule.ABANDONED_TEXT]),
         ((BEGIN, ASK, ANSWER, END), [APPROVED]),
         ((BEGIN, OPEN, ASK, ASK, ANSWER, CLOSE, END), [APPROVED]),
         ((BEGIN, OPEN, ANSWER, CLOSE, END), [APPROVED]),
