@@ -219,7 +219,7 @@ async def _listen(
         await accepting.start(partial(open_door, listener, doors.serve_admin))
     for listener in await unix.listen(config.runtime_dir / AGENT_SOCKET):
         await accepting.start(partial(open_door, listener, doors.serve_unix))
-    for host, port in map(_host_and_port, config.listen):
+    for host, port in map(_host_and_port, dict.fromkeys(config.listen)):
         for tcp_listener in await tcp.listen(host, port):
             addresses.append(tcp.address(tcp_listener))
             await accepting.start(partial(open_door, tcp_listener, doors.serve_tcp))

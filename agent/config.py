@@ -93,7 +93,7 @@ class Config(_Table):
     `listen`: TCP addresses `host:port`, none by default. `read_only`: every mutation is
     refused. `sandbox` and `approval_policies` bound every device's ceiling: only here
     can `danger-full-access` or `never` be allowed to a device at all. `roots`: folders
-    that every device may use besides its own.
+    that a device paired without `--only` gets besides those of the threads.
     """
 
     state_dir: Folder

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import stat
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -63,6 +64,17 @@ async def test_a_paired_device_reads_writes_and_follows_over_tcp(
                 listed = await client.call(THREAD_LIST, threads.ThreadListParams())
                 assert [row.id for row in listed.threads] == ["thr_1"]
                 await follow_one_turn(client, house.runtime)
+
+
+async def test_an_address_that_is_named_twice_is_listened_at_once(
+    tmp_path: Path,
+) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+    with trio.fail_after(30):
+        async with open_agent(tmp_path, listen=[address, address]) as house:
+            assert house.running.tcp == (f"tcp://{address}",)
 
 
 async def follow_one_turn(client: Client, runtime: FakeRuntime) -> None:
