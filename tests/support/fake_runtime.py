@@ -370,6 +370,7 @@ class FakeWriter:
         self._open: dict[str, Item] = {}
         self._approvals: dict[str, Approval] = {}
         self.given: list[Filled] = []  # what went with each answer
+        self._filled: dict[str, Filled] = {}
         self._news = trio.Event()
 
     # what a test does
@@ -684,11 +685,13 @@ class FakeWriter:
     ) -> Approval:
         approval = self._approvals.get(approval_id)
         if approval is not None and approval.state is not ApprovalState.PENDING:
-            if (approval.decided_by, approval.choice) == (decided_by, choice):
+            same = (approval.decided_by, approval.choice) == (decided_by, choice)
+            if same and self._filled.get(approval_id) == filled:
                 return approval
             raise ApprovalClosed("answered", data={"approval": approval.wire()})
         self.check_answer(approval_id, digest=digest, choice=choice, filled=filled)
         assert approval is not None
+        self._filled[approval_id] = filled
         self.given.append(filled)
         state = {"state": ApprovalState.ANSWERING, "choice": choice}
         self._approvals[approval_id] = approval.model_copy(
