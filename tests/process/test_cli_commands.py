@@ -492,5 +492,7 @@ async def test_devices_are_revoked_by_a_beginning_or_a_name_never_by_chance(
         await devices.revoke(paper(), device="0a1b2c", stop=True)
         with pytest.raises(UsageProblemError, match="several devices"):
             await devices.revoke(paper(), device="0a1b2c3d4e5f6071", stop=False)
-    revoked = [(p["deviceId"], p.get("stop", False)) for p in agent.called("device/revoke")]
+    revoked = [
+        (p["deviceId"], p.get("stop", False)) for p in agent.called("device/revoke")
+    ]
     assert revoked == [("eeee2c3d4e5f6071", False), ("0a1b2c3d4e5f6071", True)]
