@@ -128,7 +128,7 @@ class AppServer:
             raise refined(exc) from None
         except (NoAnswerError, NotDeliveredError):
             if not self.gone:
-                await self._end_if_hung()
+                await self._end_if_hung()  # noqa: ASYNC120 - cancelled: nobody asks any more
             raise
         finally:
             self.tell()
