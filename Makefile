@@ -51,7 +51,7 @@ types: setup
 	$(BIN)/basedpyright
 
 contracts: setup
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 generated: setup
 	$(BIN)/python -m generated.regenerate --check
