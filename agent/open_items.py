@@ -20,6 +20,7 @@ from transport.protocol.items import (
     Reasoning,
 )
 
+_TEXTS: Final = ("text", "output", "arguments", "result", "error", "prompt")
 _PARAGRAPH: Final = "\n\n"  # parts of a reasoning text are joined by a blank line
 
 
@@ -181,7 +182,7 @@ def _with_diff(item: FileChange, part: int, text: str) -> FileChange:
 def _cut_texts(item: Item, limit: int) -> tuple[Item, set[str]]:
     """Cut every text of the item; return the names of the fields that lost some."""
     update: dict[str, object] = {}
-    for name in ("text", "output"):
+    for name in _TEXTS:
         value = getattr(item, name, None)
         if isinstance(value, str):
             text, cut = cut_text(value, limit)

@@ -14,6 +14,7 @@ import pytest
 import trio
 
 from adapter.binary import Codex
+from adapter.invariants import Invariants
 from adapter.normalize import Normalizer
 from adapter.runtime import (
     Emitted,
@@ -458,6 +459,42 @@ async def test_a_failure_keeps_codex_s_code(
     for turn in (told.turn, told.stored):
         assert turn.error is not None
         assert (turn.error.code, turn.error.http_status) == (code, status)
+
+
+@each_version
+async def test_what_a_lost_model_call_began_ends_before_the_next_one_speaks(
+    version: str,
+) -> None:
+    lost: list[dict[str, Any]] = [{"partial": "one two"}, {"disconnect": True}]
+    async with open_home(version) as (home, run):
+        config = home.home / "config.toml"
+        text = config.read_text()
+        config.write_text(
+            text.replace("stream_max_retries = 0", "stream_max_retries = 2")
+        )
+        with trio.fail_after(60):
+            async with run.writer() as writer:
+                new = NewThread(cwd=str(home.workspace))
+                await writer.start_thread(new, guard=open_gate)
+                turn = await writer.start_turn(
+                    [script(lost, [{"msg": "all of it"}])],
+                    client_key=KEY,
+                    guard=open_gate,
+                )
+                ended = await run.seen.turn_completed(turn.id)
+    assert ended.status is TurnStatus.COMPLETED
+    assert "modelRetry" in run.seen.notices()
+    rules = Invariants()
+    assert [one for event in run.seen.events for one in rules.see(event)] == []
+    said = [
+        (event.item.status, event.item.text.strip())
+        for event in run.seen.events
+        if isinstance(event, ItemClosed) and isinstance(event.item, AgentMessage)
+    ]
+    assert said == [
+        (ItemStatus.INTERRUPTED, "one two"),
+        (ItemStatus.COMPLETED, "all of it"),
+    ]
 
 
 @each_version
