@@ -176,13 +176,14 @@ async def connect_channel(
     psk: bytes,
     payload: bytes = b"",
     padded: bool,
+    within_s: float = HANDSHAKE_S,
 ) -> Channel:
     """Be the device: shake hands over `stream`, which the channel then owns.
 
     Send something soon: the Agent believes nothing before the first record.
 
     Raises:
-        HandshakeError: no channel came about within `HANDSHAKE_S`; the stream is closed.
+        HandshakeError: no channel came about within `within_s`; the stream is closed.
             An Agent that refuses is silent: it just hangs up.
     """
     connection = DeviceConnection(
@@ -202,7 +203,7 @@ async def connect_channel(
         assert isinstance(made, Established)  # the first event of every connection
         return Channel(io, connection, made)
 
-    return await _within_deadline(shake, io, HANDSHAKE_S)
+    return await _within_deadline(shake, io, within_s)
 
 
 async def accept_channel(

@@ -6,7 +6,7 @@ from urllib.parse import unquote, urlsplit
 
 import trio
 
-from transport.carriers import tcp, unix
+from transport.carriers import stdio, tcp, unix
 from transport.channel import (
     Channel,
     MessageChannel,
@@ -16,13 +16,15 @@ from transport.channel import (
 )
 from transport.errors import HandshakeError, SilentAgentError, UnreachableError
 from transport.identities import PrivateKey, Secret
+from transport.limits import CHILD_HANDSHAKE_S, HANDSHAKE_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """An Agent that this device is paired with.
 
-    `url`: `tcp://host:port` or `unix:///path` (its agent.sock). `psk`: made by pairing.
+    `url`: `tcp://host:port`, `unix:///path` (its agent.sock), `ssh://[user@]host[:port]`,
+    or `stdio:COMMAND`. `psk`: made by pairing.
     """
 
     url: str
@@ -79,16 +81,22 @@ async def shake_hands(
             psk=psk,
             payload=payload,
             padded=padded,
+            within_s=CHILD_HANDSHAKE_S if stdio.is_stdio(url) else HANDSHAKE_S,
         )
     except HandshakeError as exc:
-        raise SilentAgentError(
-            f"{url} answers, but not to this device: it was revoked there, "
-            "or the Agent is locked, or another one"
-        ) from exc
+        refused = exc
+    if isinstance(stream, stdio.ChildStream) and (why := await stream.failure()):
+        raise why from refused
+    raise SilentAgentError(
+        f"{url} answers, but not to this device: it is revoked or not paired there, "
+        "the pairing has ended, the Agent is locked, or it is another Agent"
+    ) from refused
 
 
-async def _open_stream(url: str) -> tuple[trio.SocketStream, bool]:
+async def _open_stream(url: str) -> tuple[trio.abc.Stream, bool]:
     parts = urlsplit(url)
+    if stdio.is_stdio(url):
+        return await stdio.connect(url), False  # it ends at an agent.sock
     if parts.scheme == "unix" and parts.path and not parts.netloc:
         return await unix.connect(Path(unquote(parts.path))), False
     try:

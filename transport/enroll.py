@@ -47,11 +47,14 @@ async def pair(
     name: str,
     client: ClientInfo,
     on_check: Callable[[str], None],
+    via: str | None = None,
 ) -> Paired:
     """Pair this device; return when the person at the workstation said yes.
 
     `name`: of the device, at most 100 bytes. `on_check` gets the six digits to show
-    while the person decides: the workstation must show the same.
+    while the person decides: the workstation must show the same. `via`: the one address
+    to dial instead of the text's; only such a one may name a command (`stdio:`), for a
+    text comes from elsewhere (transport.pairing drops those).
 
     Raises:
         UnreachableError: no address answers, the offer has ended (SilentAgentError), or
@@ -62,7 +65,7 @@ async def pair(
     payload = name.encode()
     if not 0 < len(payload) <= MAX_DEVICE_NAME:
         raise PairingTextError(f"A device's name has 1 to {MAX_DEVICE_NAME} bytes.")
-    channel, url = await _first_that_answers(text, identity, payload)
+    channel, url = await _first_that_answers(text, identity, payload, via)
     try:
         psk = Secret(device_psk(text.secret, channel.handshake_hash))
         on_check(check_number(channel.handshake_hash))
@@ -73,12 +76,13 @@ async def pair(
 
 
 async def _first_that_answers(
-    text: PairingText, identity: PrivateKey, payload: bytes
+    text: PairingText, identity: PrivateKey, payload: bytes, via: str | None
 ) -> tuple[Channel, str]:
-    if not text.urls:
+    urls = (via,) if via else text.urls
+    if not urls:
         raise PairingTextError("This pairing text holds no address.")
     failures: list[str] = []
-    for url in text.urls:
+    for url in urls:
         try:
             return await _shake_hands(url, text, identity, payload), url
         except SilentAgentError:

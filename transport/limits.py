@@ -29,6 +29,11 @@ CLOSE_S: Final = 1.0  # to say CLOSE to a peer that may not read
 STALLED_SEND_S: Final = 20.0  # a socket that takes less than a slice in this time
 CONNECT_S: Final = 10.0  # to reach an address at all
 
+# A carrier that is a program (ssh), seconds and bytes
+CHILD_HANDSHAKE_S: Final = 30.0  # ssh's own handshake and a Python there come first
+CHILD_END_S: Final = 1.0  # at the end of its input, and again after TERM
+CHILD_WORDS: Final = 4_096  # of its stderr: the last line says why
+
 # Shell
 RECEIVE_CHUNK: Final = 64 * 1024  # bytes asked of a stream at once
 SEND_SLICE: Final = 64 * 1024  # a larger write is watched slice by slice

@@ -12,6 +12,7 @@ import hashlib
 import hmac
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import urlsplit
 
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -122,5 +123,6 @@ def _urls(rest: bytes) -> tuple[str, ...]:
         clean = text.isascii() and text.isprintable() and "://" in text
         if len(url) != length or not clean:
             raise PairingTextError("This pairing text holds an address that is none.")
-        urls.append(text)
+        if urlsplit(text).scheme != "stdio":  # a text must not say what is run here
+            urls.append(text)
     return tuple(urls)

@@ -1,6 +1,7 @@
 """`pair` at the workstation, `connect` at the device. Trio shell. PROTOCOL.md section 1."""
 
 import platform
+import shlex
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from clients.cli.lines.devices import (
 from clients.cli.plain import one_line
 from clients.cli.screen import Screen
 from clients.cli.style import Span
+from transport.carriers.stdio import command_of, is_stdio, url_of
 from transport.client import Client
 from transport.client import pair as pair_device
 from transport.errors import UnreachableError
@@ -126,7 +128,9 @@ async def _asked_here(candidate: PairCandidate) -> bool:
     return await confirm(f"Pair “{name}”?")
 
 
-async def connect(screen: Screen, text: str, *, name: str | None) -> ExitCode:
+async def connect(
+    screen: Screen, text: str, *, name: str | None, via: str | None
+) -> ExitCode:
     """Pair this machine with an Agent; keep its record only once it said yes."""
     offered = parse_pairing_text(text)
     book = load_book(host_book_file())
@@ -143,6 +147,7 @@ async def connect(screen: Screen, text: str, *, name: str | None) -> ExitCode:
             name=device_name(name),
             client=client_info(),
             on_check=show_check,
+            via=None if via is None else way_of(via),
         )
     except UnreachableError as error:
         raise NotReachedError(f"not paired: {error}") from error
@@ -150,6 +155,20 @@ async def connect(screen: Screen, text: str, *, name: str | None) -> ExitCode:
     save_book(host_book_file(), book.with_host(record))
     screen.lines(connected_lines(record.name, paired.device))
     return ExitCode.OK
+
+
+def way_of(via: str) -> str:
+    """Return the url of `--via`: a url as it is, else a command to run.
+
+    Raises: UsageProblemError.
+    """
+    try:
+        url = via if "://" in via.partition(" ")[0] else url_of(shlex.split(via))
+        if is_stdio(url):
+            command_of(url)
+    except (UnreachableError, ValueError) as error:
+        raise UsageProblemError(f"--via: {error}") from error
+    return url
 
 
 def device_name(name: str | None) -> str:

@@ -25,6 +25,17 @@ def admin_socket(environ: Mapping[str, str] = os.environ) -> Path:
     return _config(environ).runtime_dir / "admin.sock"
 
 
+def agent_sockets(environ: Mapping[str, str] = os.environ) -> list[Path]:
+    """Return where the Agent of this machine may listen for devices, the likeliest first.
+
+    A command that ssh runs often lacks the login session's runtime folder.
+    """
+    folders = [_config(environ).runtime_dir]
+    if not environ.get(STATE_DIR) and not environ.get("THREADGATE_RUNTIME_DIR"):
+        folders.append(Path(f"/run/user/{os.getuid()}/threadgate"))
+    return [folder / "agent.sock" for folder in dict.fromkeys(folders)]
+
+
 def _config(environ: Mapping[str, str]) -> "Config":
     from agent.config import load_config
     from agent.errors import ConfigError

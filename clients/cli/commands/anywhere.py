@@ -29,6 +29,15 @@ def connect(
             help="What the workstation will know this device by.",
         ),
     ] = None,
+    via: Annotated[
+        str | None,
+        typer.Option(
+            "--via",
+            metavar="WAY",
+            help="Another way there: ssh://HOST, or a command whose other end runs "
+            "`threadgate stdio`. It is kept.",
+        ),
+    ] = None,
 ) -> None:
     """Pair this machine with an Agent.
 
@@ -36,7 +45,7 @@ def connect(
     """
     from clients.cli import asking, entry, pairing
 
-    command = partial(pairing.connect, name=name)
+    command = partial(pairing.connect, name=name, via=via)
     raise typer.Exit(entry.run_with_text(command, asking.read_pairing_text))
 
 

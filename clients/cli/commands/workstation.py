@@ -120,6 +120,18 @@ def replay(file: Annotated[Path, typer.Argument(metavar="FILE")]) -> None:
 
 
 @group.command()
+def stdio() -> None:
+    """Carry a device's bytes between ssh and the Agent here.
+
+    Run by the other side: `threadgate connect --via "ssh HOST threadgate stdio"`.
+    """
+    from clients.cli import entry
+    from clients.cli import stdio as carrier
+
+    raise typer.Exit(entry.run(carrier.carry))
+
+
+@group.command()
 def demo() -> None:
     """Show the main job here, in half a minute.
 
