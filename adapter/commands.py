@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
+from adapter.inputs import user_inputs
 from adapter.jsonrpc import Json
 from adapter.limits import (
     LIST_S,
@@ -17,7 +18,7 @@ from adapter.limits import (
     READ_S,
     RESUME_S,
 )
-from adapter.runtime import NewThread, ThreadQuery
+from adapter.runtime import InputPart, NewThread, ThreadQuery
 from generated.codex import (
     AskForApproval,
     SandboxMode,
@@ -35,7 +36,6 @@ from generated.codex import (
     TurnInterruptParams,
     TurnItemsView,
     TurnStartParams,
-    UserInput,
 )
 
 DEADLINES: Final[Mapping[str, float]] = {
@@ -200,12 +200,11 @@ def name_thread(thread_id: str, name: str) -> Command:
     return _command("thread/name/set", {"threadId": thread_id, "name": name})
 
 
-def start_turn(thread_id: str, texts: Sequence[str], client_key: str) -> Command:
+def start_turn(thread_id: str, parts: Sequence[InputPart], client_key: str) -> Command:
     """Start a turn; the key comes back in its userMessage."""
-    given: list[UserInput] = [{"type": "text", "text": text} for text in texts]
     params: TurnStartParams = {
         "threadId": thread_id,
-        "input": given,
+        "input": user_inputs(parts),
         "clientUserMessageId": client_key,
     }
     return _command("turn/start", params)

@@ -160,6 +160,25 @@ class NewThread:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LocalImage:
+    """A picture of the person, in a file of the Agent's own. `path` is absolute."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileMention:
+    """A file inside the thread's folder: `name` as the person wrote it, relative."""
+
+    name: str
+    path: str
+
+
+InputPart = str | LocalImage | FileMention
+"""One part of a message: text, or what only the Agent may name by its path."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Filled:
     """What a person filled in, for a choice whose effect is `answer`.
 
@@ -286,7 +305,7 @@ class ThreadWriter(Protocol):
         ...
 
     async def start_turn(
-        self, texts: Sequence[str], *, client_key: str, guard: Guard
+        self, parts: Sequence[InputPart], *, client_key: str, guard: Guard
     ) -> Turn:
         """Start a turn and wait until it is proved to run (10 s).
 

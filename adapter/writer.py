@@ -32,6 +32,7 @@ from adapter.runtime import (
     NOTHING_FILLED,
     Filled,
     Guard,
+    InputPart,
     Loaded,
     NewThread,
     RuntimeInfo,
@@ -158,14 +159,14 @@ class CodexWriter:
             return Loaded(thread=thread, settings=settings, last_turn=None)
 
     async def start_turn(
-        self, texts: Sequence[str], *, client_key: str, guard: Guard
+        self, parts: Sequence[InputPart], *, client_key: str, guard: Guard
     ) -> Turn:
         """Start a turn and wait until it is proved to run."""
         thread_id = self._thread_id
         if thread_id is None:
             raise NotDeliveredError("turn/start")
         proof = TurnProof(thread_id, client_key)
-        command = commands.start_turn(thread_id, texts, client_key)
+        command = commands.start_turn(thread_id, parts, client_key)
         with self._acting(), self._server.watching(proof.notified):
             # An odd answer is no refusal: the stream tells whether the turn runs.
             with suppress(AnswerShapeError):

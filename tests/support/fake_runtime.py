@@ -35,6 +35,7 @@ from adapter.runtime import (
     Emitted,
     Filled,
     Guard,
+    InputPart,
     ItemClosed,
     ItemDelta,
     ItemOpened,
@@ -360,6 +361,7 @@ class FakeWriter:
         self.reaped = False
         self.hurried = False
         self.sent: list[tuple[str, str]] = []
+        self.parts: list[tuple[InputPart, ...]] = []  # of each message, whole
         self.busy_too = False  # a background command, as far as the test says
         self.hangs = False  # start_turn and interrupt are never answered
         self._runtime = runtime
@@ -607,7 +609,7 @@ class FakeWriter:
         return Loaded(thread=stored.thread, settings=stored.settings, last_turn=last)
 
     async def start_turn(
-        self, texts: Sequence[str], *, client_key: str, guard: Guard
+        self, parts: Sequence[InputPart], *, client_key: str, guard: Guard
     ) -> Turn:
         await self._runtime.reach("start_turn")
         if self.reaped:
@@ -615,14 +617,15 @@ class FakeWriter:
         guard()
         if self.hangs:
             raise NoAnswerError("turn/start")
-        turn = self.begin_turn(texts, client_key=client_key)
+        turn = self.begin_turn(parts, client_key=client_key)
         await self._runtime.reach("start_turn:done")
         return turn
 
-    def begin_turn(self, texts: Sequence[str], *, client_key: str) -> Turn:
+    def begin_turn(self, parts: Sequence[InputPart], *, client_key: str) -> Turn:
         """Start a turn at once (a test calls this for others' queued messages too)."""
         assert self._stored is not None
-        self.sent.extend((text, client_key) for text in texts)
+        self.parts.append(tuple(parts))
+        self.sent.extend((part, client_key) for part in parts if isinstance(part, str))
         turn_id = self._runtime.next_id("turn")
         turn = make_turn(turn_id, self._stored.thread.id, TurnStatus.IN_PROGRESS)
         self._turn = turn.model_copy(update={"items": []})
