@@ -88,7 +88,7 @@ async def test_a_device_that_was_paired_unattended_may_read_and_nothing_else() -
         device = await pair(built)
         assert "Hello to you." in await built.phone.run("read", thread[:13])
         refused = await built.phone.run("send", thread, "more", expect=ExitCode.FAILED)
-        assert "missing scope: write" in refused
+        assert "lacks the scope write" in refused
         await built.desk.run("devices", "grant", device[:6], "--scopes", "read,write")
         sent = await built.phone.run("send", thread, "Hello.")
         assert "Hello to you." in sent
