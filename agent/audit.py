@@ -13,8 +13,9 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from agent.audit_reading import read_entries
 from agent.errors import AuditUnavailableError
 from agent.limits import (
     AUDIT_BYTES,
@@ -63,6 +64,20 @@ class Audit:
             self._later.append(self._line(event, fields))
             with suppress(AuditUnavailableError):
                 self._flush()
+
+    def read(
+        self, *, cursor: str | None, limit: int
+    ) -> tuple[list[dict[str, Any]], str | None]:
+        """Return a page of entries, newest first, and the cursor of the next.
+
+        Raises: InvalidParams, AuditUnavailableError.
+        """
+        try:
+            return read_entries(
+                self._path, files=self._files, cursor=cursor, limit=limit
+            )
+        except OSError as exc:
+            raise AuditUnavailableError(str(self._path), str(exc)) from exc
 
     def close(self) -> None:
         """Write what waits, as far as that goes, and close the file."""

@@ -9,10 +9,12 @@ from functools import partial
 
 from agent.audit import Audit
 from agent.door import Door as CodexDoor
+from agent.errors import AuditUnavailableError
 from agent.offload import in_thread
 from agent.owner import Owner
 from agent.pair import Pairings
 from agent.panic import PanicSwitch
+from agent.refusals import storage_failed
 from agent.rights import Door
 from agent.router import Call, Handler
 from transport.protocol import admin, approvals, gateway, methods, session
@@ -103,6 +105,17 @@ def build_handlers(house: House) -> dict[str, Handler]:
         house.panic.check()
         return await pairings.open(call, params)
 
+    async def audit_list(
+        _call: Call, params: admin.AuditListParams
+    ) -> admin.AuditListResult:
+        read = partial(house.audit.read, cursor=params.cursor, limit=params.limit)
+        try:
+            rows, following = await in_thread(read)
+        except AuditUnavailableError as exc:
+            raise storage_failed("audit log") from exc
+        entries = [admin.AuditEntry.from_log(row) for row in rows]
+        return admin.AuditListResult(entries=entries, next_cursor=following)
+
     return {
         methods.SESSION_OPEN.name: session_open,
         methods.EVENTS_SUBSCRIBE.name: subscribe,
@@ -123,6 +136,7 @@ def build_handlers(house: House) -> dict[str, Handler]:
         methods.PAIR_OPEN.name: pair_open,
         methods.PAIR_AWAIT.name: pairings.wait,
         methods.PAIR_DECIDE.name: pairings.decide,
+        methods.AUDIT_LIST.name: audit_list,
         methods.GATEWAY_LOCK.name: house.panic.lock,
         methods.GATEWAY_UNLOCK.name: house.panic.unlock,
     }

@@ -1,6 +1,7 @@
 """Methods of the workstation's own door, admin.sock. Sans-IO. PROTOCOL.md section 1."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
@@ -12,6 +13,7 @@ from transport.protocol.gateway import (
     SandboxName,
     ScopeName,
 )
+from transport.protocol.turns import Cursor, PageLimit
 
 AbsolutePath = Annotated[str, Field(pattern=r"^/", max_length=4096)]
 
@@ -139,3 +141,36 @@ class GatewayLockResult(WireModel):
     """The gate after the change."""
 
     gate: GateState
+
+
+class AuditListParams(Params):
+    """`audit/list`: newest first. A page has at most `limit` entries."""
+
+    cursor: Cursor | None = None
+    limit: PageLimit = 50
+
+
+class AuditEntry(WireModel):
+    """One entry of the audit log: `fields` are ids, kinds, sizes; never a text."""
+
+    at: int
+    event: str
+    fields: dict[str, str | int | bool | None] = {}
+
+    @classmethod
+    def from_log(cls, row: Mapping[str, Any]) -> Self:
+        """Return what a line of the log says; what is no plain value is left out."""
+        fields = {
+            name: value
+            for name, value in row.items()
+            if name not in {"at", "event"}
+            and isinstance(value, str | int | bool | None)
+        }
+        return cls(at=row["at"], event=row["event"], fields=fields)
+
+
+class AuditListResult(WireModel):
+    """A page of entries; no `next_cursor` is the end."""
+
+    entries: list[AuditEntry]
+    next_cursor: str | None = None

@@ -131,6 +131,9 @@ PAIR_AWAIT: Final = Method(
 PAIR_DECIDE: Final = Method(
     "pair/decide", admin.PairDecideParams, admin.PairDecideResult, Access.ADMIN
 )
+AUDIT_LIST: Final = Method(
+    "audit/list", admin.AuditListParams, admin.AuditListResult, Access.ADMIN
+)
 GATEWAY_LOCK: Final = Method(
     "gateway/lock",
     admin.GatewayLockParams,
@@ -167,6 +170,7 @@ METHODS: Final[dict[str, Method[Any, Any]]] = {
         PAIR_OPEN,
         PAIR_AWAIT,
         PAIR_DECIDE,
+        AUDIT_LIST,
         GATEWAY_LOCK,
         GATEWAY_UNLOCK,
     )

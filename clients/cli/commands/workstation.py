@@ -89,6 +89,23 @@ def unlock(as_json: AsJson = False) -> None:
 
 
 @group.command()
+def audit(
+    count: Annotated[
+        int, typer.Option("--count", "-n", min=1, max=100_000, help="At most.")
+    ] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """Show what was done here and by which device, newest first.
+
+    Ids, kinds and sizes; never a text, a path or a command.
+    """
+    from clients.cli import auditing, entry
+
+    command = partial(auditing.audit, count=count)
+    raise typer.Exit(entry.run(command, as_json=as_json))
+
+
+@group.command()
 def doctor(
     report: Annotated[
         bool,

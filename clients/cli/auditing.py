@@ -1,0 +1,44 @@
+"""`audit`: who did what at this workstation. Trio shell. SECURITY.md."""
+
+from datetime import UTC, datetime, tzinfo
+
+from clients.cli.doors import open_local
+from clients.cli.exits import ExitCode
+from clients.cli.plain import one_line
+from clients.cli.screen import Screen
+from clients.cli.style import Line, Span, dim, line
+from transport.protocol.admin import AuditEntry, AuditListParams
+from transport.protocol.methods import AUDIT_LIST
+
+_PAGE = 100
+
+
+async def audit(screen: Screen, *, count: int) -> ExitCode:
+    """Show the newest entries; JSON lines for a program."""
+    cursor: str | None = None
+    left = count
+    async with open_local() as client:
+        while left > 0:
+            params = AuditListParams(cursor=cursor, limit=min(left, _PAGE))
+            page = await client.call(AUDIT_LIST, params)
+            for entry in page.entries:
+                if screen.as_json:
+                    screen.json(entry.wire())
+                screen.lines([entry_line(entry, screen.zone)])
+            left -= len(page.entries)
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+    return ExitCode.OK
+
+
+def entry_line(entry: AuditEntry, zone: tzinfo) -> Line:
+    """Return one entry: when, what, and what is known of it."""
+    when = datetime.fromtimestamp(entry.at / 1000, UTC).astimezone(zone)
+    fields = [
+        f"{name}={one_line(str(value), 80)}"
+        for name, value in entry.fields.items()
+        if value is not None
+    ]
+    head = dim(f"{when:%Y-%m-%d %H:%M:%S}")
+    return line(head, "  ", Span(f"{one_line(entry.event, 40):<18}"), "  ".join(fields))

@@ -1,0 +1,84 @@
+"""The audit log read back: newest first, page by page, over rotations, at admin.sock."""
+
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from agent.audit import Audit
+from tests.support.agents import open_agent, pair_device
+from tests.support.cli_runs import cli_environ, run_cli
+from transport.errors import InvalidParams
+
+
+def read_all(audit: Audit, limit: int) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    cursor: str | None = None
+    while True:
+        page, cursor = audit.read(cursor=cursor, limit=limit)
+        assert len(page) <= limit
+        rows += page
+        if cursor is None:
+            return rows
+
+
+@pytest.mark.parametrize("limit", [1, 7, 100])
+def test_pages_hold_every_entry_once_and_the_newest_first(
+    tmp_path: Path, limit: int
+) -> None:
+    numbers = count()
+    audit = Audit(tmp_path / "a", now_ms=lambda: next(numbers), max_bytes=600, files=4)
+    for number in range(40):
+        audit.record("x", number=number)
+    audit.close()
+    found = [row["number"] for row in read_all(audit, limit)]
+    assert found == list(range(39, 39 - len(found), -1))
+    assert len(found) > 40 // 2
+
+
+def test_a_cursor_goes_on_where_it_was_though_the_log_grew_and_was_rotated(
+    tmp_path: Path,
+) -> None:
+    audit = Audit(tmp_path / "a", now_ms=lambda: 1, max_bytes=400, files=4)
+    for number in range(8):
+        audit.record("x", number=number)
+    page, cursor = audit.read(cursor=None, limit=3)
+    for number in range(8, 14):
+        audit.record("x", number=number)
+    more, _ = audit.read(cursor=cursor, limit=3)
+    audit.close()
+    assert [row["number"] for row in [*page, *more]] == [7, 6, 5, 4, 3, 2]
+
+
+def test_what_a_crash_cut_short_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b'{"at":1,"event":"x"}\n[1]\n{"at":2,"ev')
+    audit = Audit(tmp_path / "a", now_ms=lambda: 3)
+    assert read_all(audit, 10) == [{"at": 1, "event": "x"}]
+
+
+def test_no_log_is_an_empty_page_and_a_foreign_cursor_is_refused(
+    tmp_path: Path,
+) -> None:
+    audit = Audit(tmp_path / "none", now_ms=lambda: 1)
+    assert audit.read(cursor=None, limit=5) == ([], None)
+    with pytest.raises(InvalidParams):
+        audit.read(cursor="../../etc", limit=5)
+
+
+async def test_the_owner_sees_who_was_paired_and_when(tmp_path: Path) -> None:
+    with trio.fail_after(60):
+        async with open_agent(tmp_path) as house:
+            device = await pair_device(house)
+            environ = {
+                **cli_environ(house.config.state_dir),
+                "THREADGATE_RUNTIME_DIR": str(house.config.runtime_dir),
+            }
+            ran = await run_cli("audit", environ=environ)
+            lines = await run_cli("audit", "-n", "1", "--json", environ=environ)
+    assert ran.code == 0, ran
+    (paired,) = [line for line in ran.out.splitlines() if "pair.accepted" in line]
+    assert f"device={device.id}" in paired
+    assert len(lines.out.splitlines()) == 1
+    assert '"event"' in lines.out
