@@ -45,10 +45,7 @@ def _system() -> Finding:
     text = f"threadgate {own_version()}, Python {platform.python_version()}, {system}"
     if system == "Linux":
         return ok("system", text)
-    if system == "Darwin":
-        advice = "see README, Limits: report what does not work"
-        return warn("system", f"{text}: not tested on real machines", advice)
-    return fail("system", f"{text}: not supported", "run the Agent on Linux")
+    return fail("system", f"{text}: not supported yet", "run the Agent on Linux")
 
 
 async def _agent_runs(config: Config) -> bool:
