@@ -1,10 +1,11 @@
-"""`approve` and `deny`: one answer to one question, as it was shown. Trio shell."""
+"""`approve`, `deny`, `answer`: one answer to one question, as it was shown. Trio shell."""
 
 from clients.cli.asking import at_terminal, confirm
 from clients.cli.doors import open_door
 from clients.cli.exits import ExitCode, FailedError, UsageProblemError
+from clients.cli.filling import from_json, from_person
 from clients.cli.find import find_approval
-from clients.cli.lines.approvals import approval_lines, resolved_line
+from clients.cli.lines.approvals import approval_lines, resolved_line, stops_turn
 from clients.cli.plain import one_line
 from clients.cli.screen import Screen
 from transport.client import Client
@@ -32,15 +33,30 @@ async def approve(
     async with open_door(host) as client:
         asked = await find_approval(client, approval, screen.clock())
         choice = _choice(asked, effect)
-        if digest is not None and digest != asked.digest:
-            raise FailedError(
-                f"{asked.id} is not what you saw (its digest is {asked.digest}): look again"
-            )
+        _check_digest(asked, digest)
         screen.lines(approval_lines(asked, screen.clock()))
         if not yes and not await _confirmed(choice):
             screen.note("Nothing was answered; it still waits.")
             return ExitCode.FAILED
-        return await _answer(screen, client, asked, choice)
+        return await _answer(screen, client, _plain(asked, choice))
+
+
+async def answer(
+    screen: Screen, text: str, *, host: str | None, approval: str, digest: str | None
+) -> ExitCode:
+    """Fill in a question or a form: from JSON, or else by asking at the terminal."""
+    async with open_door(host) as client:
+        asked = await find_approval(client, approval, screen.clock())
+        choice = _choice(asked, ChoiceEffect.ANSWER)
+        _check_digest(asked, digest)
+        screen.lines(approval_lines(asked, screen.clock()))
+        if text:
+            return await _answer(screen, client, from_json(asked, choice, text))
+        params = await from_person(screen, asked, choice)
+        if not await confirm("Send this?"):
+            screen.note("Nothing was answered; it still waits.")
+            return ExitCode.FAILED
+        return await _answer(screen, client, params)
 
 
 async def deny(
@@ -50,7 +66,12 @@ async def deny(
     effect = ChoiceEffect.CANCEL if stop else ChoiceEffect.DENY
     async with open_door(host) as client:
         asked = await find_approval(client, approval, screen.clock())
-        return await _answer(screen, client, asked, _choice(asked, effect))
+        if stop and not stops_turn(asked):
+            raise FailedError(
+                f"{asked.id} cannot stop the turn: decline it, and then "
+                f"`threadgate interrupt {asked.root_thread_id}`"
+            )
+        return await _answer(screen, client, _plain(asked, _choice(asked, effect)))
 
 
 async def _confirmed(choice: Choice) -> bool:
@@ -68,18 +89,32 @@ def _choice(asked: Approval, effect: ChoiceEffect) -> Choice:
     for choice in asked.choices:
         if choice.effect is effect:
             return choice
+    if any(choice.effect is ChoiceEffect.ANSWER for choice in asked.choices):
+        raise FailedError(
+            f"{asked.id} wants an answer: `threadgate answer {asked.id}`, or `deny`"
+        )
     offered = ", ".join(f"{c.effect} ({one_line(c.label, 40)})" for c in asked.choices)
     raise FailedError(
         f"{asked.id} cannot be answered so; offered is: {offered or 'nothing'}"
     )
 
 
-async def _answer(
-    screen: Screen, client: Client, asked: Approval, choice: Choice
-) -> ExitCode:
-    params = ApprovalAnswerParams(
+def _check_digest(asked: Approval, digest: str | None) -> None:
+    if digest is not None and digest != asked.digest:
+        raise FailedError(
+            f"{asked.id} is not what you saw (its digest is {asked.digest}): look again"
+        )
+
+
+def _plain(asked: Approval, choice: Choice) -> ApprovalAnswerParams:
+    return ApprovalAnswerParams(
         approval_id=asked.id, digest=asked.digest, choice=choice.id
     )
+
+
+async def _answer(
+    screen: Screen, client: Client, params: ApprovalAnswerParams
+) -> ExitCode:
     approval = (await client.call(APPROVAL_ANSWER, params)).approval
     if screen.as_json:
         screen.json({"approval": approval.wire()})

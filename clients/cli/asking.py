@@ -6,7 +6,7 @@ import termios
 
 import trio
 
-from clients.cli.exits import UsageProblemError
+from clients.cli.exits import FailedError, UsageProblemError
 
 MAX_TEXT = 1_000_000  # characters read from stdin; the Agent's own limit is lower
 
@@ -32,6 +32,25 @@ async def confirm(question: str) -> bool:
 
     answer = await trio.to_thread.run_sync(ask, abandon_on_cancel=True)
     return answer.strip().lower() in {"y", "yes"}
+
+
+async def ask_line(prompt: str, *, hidden: bool = False) -> str:
+    """Return a line, without what stands around it; empty is no answer.
+
+    `hidden`: without echo. Raises: FailedError at the end of input.
+    """
+
+    def ask() -> str | None:
+        forget_typed()
+        try:
+            return getpass.getpass(prompt) if hidden else input(prompt)
+        except EOFError:
+            return None
+
+    answer = await trio.to_thread.run_sync(ask, abandon_on_cancel=True)
+    if answer is None:
+        raise FailedError("nothing was answered; it still waits")
+    return answer.strip()
 
 
 def forget_typed() -> None:

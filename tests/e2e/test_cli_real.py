@@ -32,12 +32,30 @@ SPAWN = {
     "namespace": "multi_agent_v1",
     "args": {"message": "Count."},
 }
+QUESTION = {
+    "id": "crust",
+    "header": "Crust",
+    "question": "Which crust?",
+    "options": [
+        {"label": "Dark", "description": "an hour"},
+        {"label": "Light", "description": "half of it"},
+    ],
+}
 RULES = [
     Rule("Take your time.", [[{"partial": "Well, "}, {"hold": "never"}]]),
     Rule("Hello.", [[{"msg": "Hello to you."}]]),
     Rule("Count.", [[{"msg": "There are seven."}]]),
     Rule(
         "Do a lot.", [[SEARCH, LOOK], [SPAWN], [{"hold": "parent"}, {"msg": "Done."}]]
+    ),
+    Rule(
+        "Ask me.",
+        [
+            [{"call": "request_user_input", "args": {"questions": [QUESTION]}}],
+            [{"call": "ask", "namespace": "mcp__lab", "args": {}}],
+            [{"call": "danger", "namespace": "mcp__lab", "args": {"path": "/x"}}],
+            [{"msg": "Thank you."}],
+        ],
     ),
     Rule("Fail.", [[{"failed": {"code": "context_length_exceeded", "message": "x"}}]]),
 ]
@@ -194,3 +212,52 @@ async def test_an_agent_that_cannot_start_says_why_in_one_line() -> None:
         )
         assert "/nowhere" in no_codex
         assert no_codex.count("\n") == 1
+
+
+async def test_each_question_is_answered_from_the_phone_and_told_to_who_follows() -> (
+    None
+):
+    async with stage() as built:
+        server = Path(__file__).parents[1] / "support" / "mcp_server.py"
+        config = Path(built.codex_environ["CODEX_HOME"]) / "config.toml"
+        command = f"command = {json.dumps(sys.executable)}\nargs = [{json.dumps(str(server))}]"
+        config.write_text(
+            f"{config.read_text()}\ndefault_mode_request_user_input = true\n"
+            f"[mcp_servers.lab]\n{command}\n"
+        )
+        async with agent(built):
+            thread = await new_thread(built.desk, built)
+            device = await pair(built)
+            scopes = "read,approve"
+            await built.desk.run("devices", "grant", device[:6], "--scopes", scopes)
+            async with built.desk.start("send", thread, "Ask me.") as sending:
+
+                async def asked(command: str, before: str = "-") -> str:
+                    told = rf"threadgate {command} (?!{before})(apr_\w+)"
+                    return (await sending.wait_line(told))[1]
+
+                first = await asked("answer")
+                given = ("--answers", json.dumps({"crust": "Dark"}))
+                told = await built.phone.run("answer", first, *given)
+                assert "1      Dark: an hour" in told
+                assert "answered by this device" in told
+                second = await asked("answer", first)
+                wrong = ("--content", json.dumps({"colour": "green"}))
+                refused = await built.phone.run(
+                    "answer", second, *wrong, expect=ExitCode.FAILED
+                )
+                assert "colour must be one of the choices" in refused
+                fitting = json.dumps({"colour": "red"}).encode()
+                await built.phone.run("answer", second, "--content", "-", stdin=fitting)
+                third = await asked("approve")
+                over = await built.phone.run(
+                    "approve", third, "--yes", "--remember", expect=ExitCode.FAILED
+                )
+                assert "approve.session" in over
+                allowed = await built.phone.run("approve", third, "--yes")
+                assert 'with     {"path": "/x"}' in allowed
+                shown = "\n".join(said.text for said in await sending.end())
+    assert "asks     Which crust?" in shown
+    assert f"answered by device {device}" in shown
+    assert "Thank you." in shown
+    assert "Dark" not in shown.split("answered by device")[1].split("approval")[0]

@@ -1,8 +1,6 @@
 """The command line as a person or a script meets it: a process, its codes, a terminal."""
 
 import json
-import os
-import pty
 import signal
 import sys
 from collections.abc import AsyncGenerator
@@ -16,6 +14,7 @@ from tests.support import cli_samples as samples
 from tests.support.cli_runs import cli_environ, command_line, run_cli
 from tests.support.cli_samples import SHOP
 from tests.support.fake_agent import FakeAgent, Frame, open_fake_agent
+from tests.support.terminals import open_terminal
 from transport.errors import CodexUnavailable, NotFound
 from transport.protocol.admin import (
     PairAwaitResult,
@@ -216,56 +215,6 @@ async def test_a_reader_that_leaves_early_is_no_error_worth_words(state: Path) -
             capture_stderr=True,
         )
     assert (done.stdout, done.stderr) == (b'{"threads"', b"")
-
-
-class Terminal:
-    """A pseudo-terminal with a command in it."""
-
-    def __init__(self, main: int, process: trio.Process) -> None:
-        self._main = trio.lowlevel.FdStream(main)
-        self.process = process
-        self.shown = ""
-
-    async def wait_for(self, text: str) -> str:
-        """Return all that was shown, once `text` was."""
-        while text not in self.shown:
-            try:
-                more = await self._main.receive_some()
-            except trio.BrokenResourceError:  # the other side has closed
-                more = b""
-            assert more, f"{text!r} never came: {self.shown!r}"
-            self.shown += more.decode()
-        return self.shown
-
-    async def type(self, text: str) -> None:
-        """Type text."""
-        await self._main.send_all(text.encode())
-
-    async def end(self) -> int:
-        """Return the exit code at the end of the command."""
-        code = await self.process.wait()
-        await self._main.aclose()
-        return code
-
-
-@asynccontextmanager
-async def open_terminal(
-    state: Path, *args: str, **environ: str
-) -> AsyncGenerator[Terminal]:
-    main, other = pty.openpty()
-    process = await trio.lowlevel.open_process(
-        command_line(*args),
-        env={**cli_environ(state), "TERM": "xterm", **environ},
-        stdin=other,
-        stdout=other,
-        stderr=other,
-    )
-    os.close(other)
-    try:
-        yield Terminal(main, process)
-    finally:
-        process.kill()
-        await process.wait()
 
 
 async def test_colour_is_for_terminals_and_NO_COLOR_is_heard(state: Path) -> None:  # noqa: N802

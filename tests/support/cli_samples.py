@@ -1,5 +1,7 @@
 """v2 objects with every value fixed, for what the command line shows."""
 
+from typing import Any
+
 from clients.cli.clock import Clock
 from transport.protocol.admin import DeviceRow, PairCandidate
 from transport.protocol.approvals import (
@@ -7,8 +9,13 @@ from transport.protocol.approvals import (
     ApprovalDetail,
     ApprovalKind,
     ApprovalState,
+    AskedQuestion,
     Choice,
     ChoiceEffect,
+    ElicitationMode,
+    Permission,
+    PermissionKind,
+    QuestionOption,
 )
 from transport.protocol.gateway import (
     AgentInfo,
@@ -248,6 +255,102 @@ def change_approval() -> Approval:
             ),
         }
     )
+
+
+def asked(kind: ApprovalKind, detail: ApprovalDetail, *effects: str) -> Approval:
+    """Return a question of another kind; a choice is called like its effect."""
+    offered = [
+        Choice(id=effect, label=effect, effect=ChoiceEffect(effect))
+        for effect in effects
+    ]
+    return command_approval().model_copy(
+        update={"kind": kind, "item_id": None, "detail": detail, "choices": offered}
+    )
+
+
+def permissions_approval() -> Approval:
+    """Return a question about permissions, of a sub-agent."""
+    rows = [
+        Permission(access=PermissionKind.NETWORK, text="the whole network"),
+        Permission(access=PermissionKind.WRITE, path="/data", text="write /data"),
+    ]
+    detail = ApprovalDetail(
+        permissions=rows, cwd="/home/ann/shop", reason="to fetch the prices"
+    )
+    approval = asked(
+        ApprovalKind.PERMISSIONS, detail, "allow", "allowForSession", "deny"
+    )
+    return approval.model_copy(update={"thread_id": BLOG})
+
+
+def question_approval(*, secret: bool = False) -> Approval:
+    """Return two questions of the model."""
+    options = [
+        QuestionOption(label="Red", description="like the door"),
+        QuestionOption(label="Blue"),
+    ]
+    questions = [
+        AskedQuestion(
+            id="colour",
+            header="Colour",
+            text="Which colour?",
+            secret=False,
+            other=True,
+            options=options,
+        ),
+        AskedQuestion(
+            id="name", header="", text="Whose name?", secret=secret, other=True
+        ),
+    ]
+    detail = ApprovalDetail(questions=questions)
+    return asked(ApprovalKind.QUESTION, detail, "answer", "deny")
+
+
+def form_approval() -> Approval:
+    """Return a form of an MCP server with a field of every kind."""
+    fields: dict[str, Any] = {
+        "colour": {
+            "type": "string",
+            "title": "Colour",
+            "oneOf": [
+                {"const": "r", "title": "Red"},
+                {"const": "b", "title": "Blue"},
+            ],
+        },
+        "mail": {"type": "string", "format": "email", "description": "For the bill."},
+        "count": {"type": "integer", "minimum": 1, "maximum": 9},
+        "gift": {"type": "boolean"},
+        "extras": {"type": "array", "items": {"enum": ["ribbon", "card"]}},
+    }
+    schema = {"type": "object", "properties": fields, "required": ["colour", "count"]}
+    detail = ApprovalDetail(
+        server="shop", mode=ElicitationMode.FORM, message="What to pack?", form=schema
+    )
+    return asked(ApprovalKind.ELICITATION, detail, "answer", "deny", "cancel")
+
+
+def page_approval() -> Approval:
+    """Return a page that an MCP server wants opened."""
+    detail = ApprovalDetail(
+        server="shop",
+        mode=ElicitationMode.URL,
+        message="Please pay.",
+        url="https://pay.example.org/order?n=7",
+        allows=["the page is at pay.example.org"],
+    )
+    return asked(ApprovalKind.ELICITATION, detail, "allow", "deny", "cancel")
+
+
+def tool_approval() -> Approval:
+    """Return a tool of an MCP server that wants to run."""
+    detail = ApprovalDetail(
+        server="shop",
+        tool="refund",
+        arguments='{"order": 7}',
+        message='Allow the shop MCP server to run tool "refund"?',
+        allows=["its server says that it may destroy something"],
+    )
+    return asked(ApprovalKind.TOOL_CALL, detail, "allow", "allowForSession", "deny")
 
 
 def desktop() -> Writer:

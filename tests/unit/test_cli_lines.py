@@ -17,7 +17,15 @@ from tests.support import cli_samples as samples
 from tests.support import cli_work as work
 from tests.support.cli_samples import BLOG, CLOCK
 from tests.support.golden import check_golden
-from transport.protocol.approvals import ApprovalState
+from transport.protocol.approvals import (
+    Approval,
+    ApprovalDetail,
+    ApprovalState,
+    AskedQuestion,
+    Permission,
+    PermissionKind,
+    QuestionOption,
+)
 from transport.protocol.items import ItemStatus
 from transport.protocol.threads import ThreadStatus
 from transport.protocol.turns import TurnError, TurnStatus, Usage
@@ -50,7 +58,15 @@ def thread(*, full: bool) -> list[Line]:
 
 def approvals() -> list[Line]:
     found: list[Line] = []
-    for one in (samples.command_approval(), samples.change_approval()):
+    for one in (
+        samples.command_approval(),
+        samples.change_approval(),
+        samples.permissions_approval(),
+        samples.question_approval(secret=True),
+        samples.form_approval(),
+        samples.page_approval(),
+        samples.tool_approval(),
+    ):
         found += [*approval_lines(one, CLOCK), *how_to_answer(one)]
     return found
 
@@ -96,7 +112,30 @@ def test_no_row_of_a_question_wraps_to_where_our_own_words_stand(filler: str) ->
     update = {"diff": diff, "path": path, "moved_to": path}
     changes = [change.detail.changes[0].model_copy(update=update)]
     detail = change.detail.model_copy(update={"changes": changes})
-    for asked in (approval, change.model_copy(update={"detail": detail})):
+    question = AskedQuestion(
+        id="q1",
+        header=path,
+        text=diff,
+        secret=False,
+        other=False,
+        options=[QuestionOption(label=path, description=diff)],
+    )
+    form = {"type": "object", "properties": {path: {"type": "string", "title": diff}}}
+    every = ApprovalDetail(
+        permissions=[Permission(access=PermissionKind.READ, text=path)],
+        questions=[question],
+        server=path,
+        tool=path,
+        arguments=diff,
+        message=diff,
+        url=path,
+        form=form,
+    )
+    for asked in (
+        approval,
+        change.model_copy(update={"detail": detail}),
+        samples.question_approval().model_copy(update={"detail": every}),
+    ):
         rows = [paint(row, colour=False) for row in approval_lines(asked, CLOCK)]
         assert max(map(cells, rows)) < 80
         assert [row for row in rows if row.startswith("  until")] == rows[-1:]
@@ -222,3 +261,25 @@ def test_no_way_to_say_yes_is_offered_where_there_is_none() -> None:
     cut = cut.model_copy(update={"choices": samples.choices()[1:]})
     assert "approve" not in text(how_to_answer(cut))
     assert "threadgate deny" in text(how_to_answer(cut))
+
+
+@pytest.mark.parametrize(
+    ("approval", "choice", "says"),
+    [
+        (samples.question_approval(), "answer", "answered by this device"),
+        (samples.form_approval(), "cancel", "dismissed by this device"),
+        (samples.command_approval(), "cancel", "declined, and the turn was stopped"),
+        (samples.page_approval(), "allow", "approved by this device"),
+    ],
+)
+def test_the_end_of_each_kind_says_what_it_meant(
+    approval: Approval, choice: str, says: str
+) -> None:
+    ended = approval.model_copy(
+        update={
+            "state": ApprovalState.ANSWERED,
+            "choice": choice,
+            "decided_by": "phone",
+        }
+    )
+    assert says in resolved_text(ended, "phone")

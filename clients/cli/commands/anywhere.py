@@ -280,6 +280,43 @@ def approve(
 
 
 @group.command()
+def answer(
+    approval: ApprovalArg,
+    host: Host = None,
+    answers: Annotated[
+        str | None,
+        typer.Option(
+            "--answers",
+            metavar="JSON",
+            help='Texts by question, like {"q1": "Red"}; `-` reads stdin.',
+        ),
+    ] = None,
+    content: Annotated[
+        str | None,
+        typer.Option(
+            "--content",
+            metavar="JSON",
+            help='A form\'s values, like {"colour": "red"}; `-` reads stdin.',
+        ),
+    ] = None,
+    digest: Annotated[
+        str | None,
+        typer.Option("--digest", help="Only if it is still what I saw (--json)."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Answer a question of Codex, or fill in a form.
+
+    Asks at the terminal; secrets are typed without echo.
+    """
+    from clients.cli import answering, entry, filling
+
+    command = partial(answering.answer, host=host, approval=approval, digest=digest)
+    read = filling.read_filled(answers, content)
+    raise typer.Exit(entry.run_with_text(command, read, as_json=as_json))
+
+
+@group.command()
 def deny(
     approval: ApprovalArg,
     host: Host = None,

@@ -3,9 +3,9 @@
 from typing import Final
 
 from clients.cli.clock import Clock
-from clients.cli.lines.items import file_lines
-from clients.cli.lines.layout import INDENT, bar
-from clients.cli.plain import one_line, visible, wrapped
+from clients.cli.lines.asked import FIELD, detail_lines, field
+from clients.cli.lines.layout import INDENT
+from clients.cli.plain import one_line, visible
 from clients.cli.style import Line, Span, Style, bold, dim, line
 from transport.protocol.approvals import (
     Approval,
@@ -14,14 +14,17 @@ from transport.protocol.approvals import (
     ChoiceEffect,
 )
 
-_FIELD: Final = 9  # cells; the longest field name has seven letters
-
 _SEEN_AT_ONCE: Final = 18  # lines; of more the first may have left a small terminal
 
 _KINDS: Final = {
     ApprovalKind.COMMAND: "Codex asks to run a command",
     ApprovalKind.FILE_CHANGE: "Codex asks to change files",
+    ApprovalKind.PERMISSIONS: "Codex asks for more permissions",
+    ApprovalKind.QUESTION: "Codex asks you something",
+    ApprovalKind.ELICITATION: "An MCP server asks you something",
+    ApprovalKind.TOOL_CALL: "Codex asks to run a tool",
 }
+_STOPPING: Final = frozenset({ApprovalKind.COMMAND, ApprovalKind.FILE_CHANGE})
 
 _ENDS: Final = {
     ApprovalState.EXPIRED: "nobody answered in time: declined",
@@ -32,6 +35,7 @@ _ENDS: Final = {
 _ANSWERS: Final = {
     ChoiceEffect.ALLOW: "approved",
     ChoiceEffect.ALLOW_FOR_SESSION: "approved, and remembered until the thread is unloaded",
+    ChoiceEffect.ANSWER: "answered",
     ChoiceEffect.DENY: "declined",
     ChoiceEffect.CANCEL: "declined, and the turn was stopped",
 }
@@ -44,21 +48,14 @@ def approval_lines(approval: Approval, clock: Clock) -> list[Line]:
     asks = _KINDS.get(approval.kind) or visible(approval.title)
     rows = [
         line(Span("approval ", "warn"), bold(approval.id), f"  {asks}"),
-        _field("thread", approval.thread_id),
+        field("thread", approval.root_thread_id),
     ]
-    if detail.command is not None:
-        rows += _fields("command", detail.command)
-    if detail.cwd is not None:
-        rows += _fields("folder", detail.cwd)
-    if detail.reason:
-        rows += _fields("reason", detail.reason)
-    for change in detail.changes or ():
-        rows += file_lines(change, full=True)
-    for allowed in detail.allows:
-        rows += _fields("allows", allowed)
+    if approval.thread_id != approval.root_thread_id:
+        rows.append(field("agent", f"{approval.thread_id} (a sub-agent)"))
+    rows += detail_lines(detail)
     if len(rows) > _SEEN_AT_ONCE:
-        rows.append(_field("length", f"{len(rows)} lines: scroll up and read all"))
-    rows.append(_field("until", f"{until}; without an answer it is declined"))
+        rows.append(field("length", f"{len(rows)} lines: scroll up and read all"))
+    rows.append(field("until", f"{until}; without an answer it is declined"))
     return rows
 
 
@@ -68,6 +65,8 @@ def how_to_answer(approval: Approval) -> list[Line]:
     rows = [_command("no", f"threadgate deny {approval.id}")]
     if ChoiceEffect.ALLOW in effects:
         rows.insert(0, _command("yes", f"threadgate approve {approval.id}"))
+    if ChoiceEffect.ANSWER in effects:
+        rows.insert(0, _command("answer", f"threadgate answer {approval.id}"))
     return rows
 
 
@@ -83,10 +82,16 @@ def resolved_text(approval: Approval, me: str | None = None) -> str:
     if (end := _ENDS.get(approval.state)) is not None:
         return end
     chosen = [c.effect for c in approval.choices if c.id == approval.choice]
-    what = (
-        _ANSWERS.get(chosen[0], str(approval.state)) if chosen else str(approval.state)
-    )
+    if chosen == [ChoiceEffect.CANCEL] and not stops_turn(approval):
+        what = "dismissed"
+    else:
+        what = _ANSWERS.get(chosen[0], str(approval.state)) if chosen else "answered"
     return f"{what}{_by(approval.decided_by, me)}"
+
+
+def stops_turn(approval: Approval) -> bool:
+    """Whether cancelling it stops the turn; of others only the question goes away."""
+    return approval.kind in _STOPPING
 
 
 def _by(device_id: str | None, me: str | None) -> str:
@@ -103,7 +108,11 @@ def _by(device_id: str | None, me: str | None) -> str:
 
 def resolved_line(approval: Approval, me: str | None = None) -> Line:
     """Return the end of an approval under its question. `me` as in `resolved_text`."""
-    allowed = {ChoiceEffect.ALLOW, ChoiceEffect.ALLOW_FOR_SESSION}
+    allowed = {
+        ChoiceEffect.ALLOW,
+        ChoiceEffect.ALLOW_FOR_SESSION,
+        ChoiceEffect.ANSWER,
+    }
     yes = any(c.id == approval.choice and c.effect in allowed for c in approval.choices)
     style: Style = (
         "good" if yes and approval.state is ApprovalState.ANSWERED else "warn"
@@ -113,26 +122,5 @@ def resolved_line(approval: Approval, me: str | None = None) -> Line:
     )
 
 
-def _field(name: str, text: str) -> Line:
-    return line("  ", dim(f"{name:<{_FIELD}}"), text)
-
-
-def _fields(name: str, text: str) -> list[Line]:
-    head, *rest = wrapped(text)
-    first = line(
-        "  ",
-        dim(f"{name:<{_FIELD}}"),
-        bar(goes_on=False) if rest else "",
-        bold(head[1]),
-    )
-    return [
-        first,
-        *(
-            line("  " + " " * _FIELD, bar(goes_on=goes_on), bold(row))
-            for goes_on, row in rest
-        ),
-    ]
-
-
 def _command(answer: str, command: str) -> Line:
-    return line("  ", dim(f"{answer:<{_FIELD}}"), Span(command, "name"))
+    return line("  ", dim(f"{answer:<{FIELD}}"), Span(command, "name"))
