@@ -21,7 +21,7 @@ from agent.device_records import (
 from agent.edge_limits import DEVICES, LAST_SEEN_S
 from agent.errors import StorageError
 from agent.scopes import Caller
-from transport.errors import NotFound, Overloaded
+from transport.errors import InvalidParams, NotFound, Overloaded
 from transport.keys import KeyFileError, read_secret_file, write_secret_file
 from transport.protocol.admin import DeviceGrantParams
 from transport.protocol.gateway import Ceiling
@@ -116,7 +116,11 @@ class Devices:
         self._by_id = {one.id: one for one in [*others, device]}
 
     def grant(self, params: DeviceGrantParams) -> Device:
-        """Set what is named in the params. Raises: NotFound, StorageError."""
+        """Set what is named in the params.
+
+        Raises: NotFound, InvalidParams (more than the config file allows any device: a
+        grant that cannot count must not look as if it did), StorageError.
+        """
         before = self.get(params.device_id)
         if before.revoked:
             raise NotFound(
@@ -124,6 +128,7 @@ class Devices:
                 data={"kind": "device", "id": before.id},
             )
         device = _granted(before, params)
+        _check_allowed(params, self._within(device.ceiling))
         self._write([device if one.id == device.id else one for one in self.all()])
         self._replace(device)
         if _sees_otherwise(before, device):
@@ -202,3 +207,19 @@ def _granted(device: Device, params: DeviceGrantParams) -> Device:
 def _sees_otherwise(before: Device, after: Device) -> bool:
     reads = "read" in before.scopes, "read" in after.scopes
     return reads[0] != reads[1] or before.ceiling.roots != after.ceiling.roots
+
+
+def _check_allowed(params: DeviceGrantParams, counts: Ceiling) -> None:
+    missing = [
+        one for one in params.approval_policy or () if one not in counts.approval_policy
+    ]
+    if params.sandbox not in (None, counts.sandbox):
+        field, setting = "sandbox", f'sandbox = "{params.sandbox}"'
+    elif missing:
+        field, setting = "approvalPolicy", f'approval_policies = [..., "{missing[0]}"]'
+    else:
+        return
+    reason = f"the Agent's config file must allow it first: {setting}"
+    raise InvalidParams(
+        f"Nothing was granted: {reason}.", data={"field": field, "reason": reason}
+    )

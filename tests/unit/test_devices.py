@@ -9,7 +9,8 @@ from agent.device_records import Device, DevicesFileError, plain_name
 from agent.devices import Devices
 from agent.edge_limits import DEVICES
 from agent.errors import StorageError
-from transport.errors import NotFound, Overloaded
+from agent.scopes import narrowed
+from transport.errors import InvalidParams, NotFound, Overloaded
 from transport.identities import PrivateKey, Secret
 from transport.protocol.admin import DeviceGrantParams
 from transport.protocol.gateway import Ceiling
@@ -264,3 +265,31 @@ def test_no_secret_shows_in_a_repr() -> None:
 )
 def test_a_device_name_is_fit_for_a_terminal(raw: bytes, shown: str) -> None:
     assert plain_name(raw) == shown
+
+
+@pytest.mark.parametrize(
+    ("wish", "field"),
+    [
+        ({"sandbox": "danger-full-access"}, "sandbox"),
+        ({"approvalPolicy": ["on-request", "never"]}, "approvalPolicy"),
+    ],
+)
+def test_what_the_config_file_does_not_allow_cannot_seem_granted(
+    folder: Path, wish: dict[str, object], field: str
+) -> None:
+    one = device()
+    devices = Devices(
+        folder / "devices.json",
+        now_ms=Clock(),
+        within=lambda ceiling: narrowed(
+            ceiling,
+            widest_sandbox="workspace-write",
+            policies=("untrusted", "on-request"),
+        ),
+    )
+    devices.add(one)
+    params = DeviceGrantParams.model_validate({"deviceId": one.id, **wish})
+    with pytest.raises(InvalidParams) as refusal:
+        devices.grant(params)
+    assert refusal.value.data["field"] == field
+    assert devices.get(one.id) == one
