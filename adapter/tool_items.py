@@ -4,6 +4,7 @@ A tool's arguments are JSON as text, its result is the text that it gave: both c
 like any other text, whatever a tool puts into them.
 """
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
@@ -145,7 +146,8 @@ def image_viewed(raw: Raw, cutter: Cutter, frame: Frame) -> Item:
     """A picture that the model looked at."""
     path = cutter("path", text(raw["path"]), PATH_BYTES)
     base = base_of(raw, cutter, frame)
-    return Image(**base, origin=ImageOrigin.VIEWED, path=path)
+    blob_id = _blob_id(base, path)
+    return Image(**base, origin=ImageOrigin.VIEWED, blob_id=blob_id, path=path)
 
 
 def image_made(raw: Raw, cutter: Cutter, frame: Frame) -> Item:
@@ -157,10 +159,21 @@ def image_made(raw: Raw, cutter: Cutter, frame: Frame) -> Item:
     failure = item.get("failure")
     failed = failure is not None or raw.get("status") == ItemStatus.FAILED
     word = ItemStatus.FAILED if failed else ItemStatus.COMPLETED
+    base = base_of({**raw, "status": word.value}, cutter, frame)
     return Image(
-        **base_of({**raw, "status": word.value}, cutter, frame),
+        **base,
         origin=ImageOrigin.MADE,
+        blob_id=_blob_id(base, path),
         path=path,
         prompt=asked,
         error=prefix(text(mapping(failure)["type"]), _NAME_BYTES) if failure else None,
     )
+
+
+def _blob_id(base: Mapping[str, Any], path: str | None) -> str | None:
+    """Return the id that a picture is read by: the same for the same item, live and from
+    history, and no guess of who has not seen it. A path that was cut names no file."""
+    if path is None or "path" in (base["truncated"] or ()):
+        return None
+    named = "\0".join((base["turn_id"], base["id"], path))
+    return f"img_{hashlib.sha256(named.encode(errors='replace')).hexdigest()[:32]}"

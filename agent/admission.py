@@ -24,6 +24,7 @@ from transport.errors import TooLarge
 from transport.protocol.methods import THREAD_START, TURN_INTERRUPT, TURN_START
 from transport.protocol.threads import ThreadStartParams, ThreadStartResult
 from transport.protocol.turns import (
+    InputPart,
     TextInput,
     TurnInterruptParams,
     TurnResult,
@@ -38,6 +39,7 @@ class Admission:
     def __init__(self, way: Way) -> None:
         self._sight = way.sight
         self._ledger = way.ledger
+        self._inputs = way.inputs
         self._locks = ThreadLocks()
         self._patience = Patience(keeper=way.keeper, watch=way.watch)
         self._turn_start = TurnStart(way)
@@ -50,9 +52,11 @@ class Admission:
         """Continue a thread. Raises: Refusal."""
         check_access(caller, TURN_START)
         _check_size(params.input)
-        await self._sight.thread(caller, params.thread_id)
+        thread = await self._sight.thread(caller, params.thread_id)
 
         async def attempt(flight: Flight) -> TurnStartResult:
+            # Before a writer is started; once more when it has said where it works.
+            await self._inputs.prepare(caller, params.input, thread.cwd)
             async with self._locks.holding(params.thread_id):
                 return await self._turn_start.run(caller, params, flight)
 
@@ -119,8 +123,9 @@ class Admission:
         return await self._turn_interrupt.run_for(device_id)
 
 
-def _check_size(given: Sequence[TextInput]) -> None:
-    if sum(len(one.text.encode()) for one in given) > TEXT_INPUT:
+def _check_size(given: Sequence[InputPart]) -> None:
+    texts = (one.text for one in given if isinstance(one, TextInput))
+    if sum(len(text.encode()) for text in texts) > TEXT_INPUT:
         raise TooLarge(
             f"A message may have at most {TEXT_INPUT} bytes.",
             data={"field": "input", "limit": TEXT_INPUT},

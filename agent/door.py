@@ -16,13 +16,17 @@ from adapter.runtime import Emit, Runtime
 from agent.admission import Admission
 from agent.approving import Approving
 from agent.audit import Audit
+from agent.blob_files import BlobFiles
+from agent.blobs import Blobs
 from agent.config import Config
 from agent.engines import Programs
 from agent.gatekeeper import GateKeeper
+from agent.inputs import Inputs
 from agent.lease_pool import LeasePool
 from agent.ledger import Ledger
 from agent.offering import Offering
 from agent.offload import Runner, in_thread
+from agent.pictures import Pictures
 from agent.reading import Reading
 from agent.roots import Roots
 from agent.sight import Sight
@@ -47,6 +51,8 @@ class Door:
     approving: Approving
     admission: Admission
     offering: Offering
+    blobs: Blobs
+    pictures: Pictures
 
 
 def build_door(
@@ -96,6 +102,14 @@ def build_door(
         supervisor=supervisor, pool=pool, roots=Roots(), now_ms=now_ms, run=run
     )
     ledger = Ledger(store, audit, now_ms=now_ms, run=run)
+    blobs = Blobs(BlobFiles(config.state_dir / "uploads"), now_ms=now_ms, run=run)
+    pictures = Pictures(
+        blobs=blobs,
+        sight=sight,
+        codex_home=config.codex_home,
+        state_dir=config.state_dir,
+        run=run,
+    )
     return Door(
         supervisor=supervisor,
         watch=table,
@@ -130,11 +144,14 @@ def build_door(
                 sight=sight,
                 watch=eyes,
                 ledger=ledger,
+                inputs=Inputs(blobs, run=run),
                 emit=emit,
                 now_ms=now_ms,
             )
         ),
         offering=Offering(supervisor=supervisor, keeper=keeper, now_ms=now_ms),
+        blobs=blobs,
+        pictures=pictures,
     )
 
 

@@ -72,6 +72,7 @@ def build_doors(
         audit=state.audit,
         rights_of=rights_of,
         stop_turns_of=door.admission.stop_turns_of,
+        forget_blobs=door.blobs.forget,
     )
     pairings = Pairings(_household(config, state, agent, owner, reach), state.devices)
     panic = PanicSwitch(
@@ -93,6 +94,7 @@ def build_doors(
         status=partial(_status, agent, door, feed, table, trio.current_time()),
     )
     door.pool.listen(partial(_learn_folder, door.sight))
+    feed.listen(door.pictures.hear)
     incidents = Incidents(state.audit.note, trio.current_time)
     limits = SESSION_LIMITS.model_copy(update={"approval_ms": config.approval_ms})
     edge = Edge(

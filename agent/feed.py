@@ -6,7 +6,7 @@ set, and one that is busy sending is not even that.
 
 import trio
 
-from adapter.runtime import ItemDelta, RuntimeEvent
+from adapter.runtime import Emit, ItemDelta, RuntimeEvent
 from agent.batches import Batches
 from agent.journal import Journal
 
@@ -19,6 +19,11 @@ class Feed:
         self.batches = Batches(journal)
         self._waiting: set[trio.Event] = set()
         self._waiting_for_whole: set[trio.Event] = set()
+        self._ears: list[Emit] = []
+
+    def listen(self, ear: Emit) -> None:
+        """Tell this one, too, of everything but deltas."""
+        self._ears.append(ear)
 
     def emit(self, event: RuntimeEvent) -> None:
         """Append, and wake who waits. Never blocks, whatever the clients do."""
@@ -26,6 +31,8 @@ class Feed:
         _ring(self._waiting)
         if not isinstance(event, ItemDelta):
             _ring(self._waiting_for_whole)
+            for ear in self._ears:
+                ear(event)
 
     async def wait(self, bell: trio.Event, *, whole: bool = False) -> None:
         """Return when something is appended, or when the caller's own `bell` is set.

@@ -17,7 +17,7 @@ from agent.panic import PanicSwitch
 from agent.refusals import storage_failed
 from agent.rights import Door
 from agent.router import Call, Handler
-from transport.protocol import admin, approvals, gateway, methods, session
+from transport.protocol import admin, approvals, blobs, gateway, methods, session
 from transport.protocol import threads as thread_models
 from transport.protocol import turns as turn_models
 
@@ -67,12 +67,16 @@ def build_handlers(house: House) -> dict[str, Handler]:
     async def thread_read(
         call: Call, params: thread_models.ThreadReadParams
     ) -> thread_models.ThreadReadResult:
-        return await door.reading.thread_read(call.rights.caller, params)
+        result = await door.reading.thread_read(call.rights.caller, params)
+        door.pictures.learn_turns(result.turns)
+        return result
 
     async def turn_list(
         call: Call, params: turn_models.TurnListParams
     ) -> turn_models.TurnListResult:
-        return await door.reading.turn_list(call.rights.caller, params)
+        result = await door.reading.turn_list(call.rights.caller, params)
+        door.pictures.learn_turns(result.turns)
+        return result
 
     async def approval_list(
         call: Call, params: approvals.ApprovalListParams
@@ -98,6 +102,26 @@ def build_handlers(house: House) -> dict[str, Handler]:
         call: Call, params: turn_models.TurnInterruptParams
     ) -> turn_models.TurnResult:
         return await door.admission.interrupt(call.rights.caller, params)
+
+    async def blob_begin(
+        call: Call, params: blobs.BlobBeginParams
+    ) -> blobs.BlobBeginResult:
+        return await door.blobs.begin(call.rights.caller, params)
+
+    async def blob_chunk(
+        call: Call, params: blobs.BlobChunkParams
+    ) -> blobs.BlobChunkResult:
+        return await door.blobs.chunk(call.rights.caller, params)
+
+    async def blob_commit(
+        call: Call, params: blobs.BlobCommitParams
+    ) -> blobs.BlobCommitResult:
+        return await door.blobs.commit(call.rights.caller, params)
+
+    async def blob_read(
+        call: Call, params: blobs.BlobReadParams
+    ) -> blobs.BlobReadResult:
+        return await door.pictures.read(call.rights.caller, params)
 
     async def pair_open(
         call: Call, params: admin.PairOpenParams
@@ -130,6 +154,10 @@ def build_handlers(house: House) -> dict[str, Handler]:
         methods.THREAD_START.name: thread_start,
         methods.TURN_START.name: turn_start,
         methods.TURN_INTERRUPT.name: turn_interrupt,
+        methods.BLOB_BEGIN.name: blob_begin,
+        methods.BLOB_CHUNK.name: blob_chunk,
+        methods.BLOB_COMMIT.name: blob_commit,
+        methods.BLOB_READ.name: blob_read,
         methods.DEVICE_LIST.name: owner.list_all,
         methods.DEVICE_GRANT.name: owner.grant,
         methods.DEVICE_REVOKE.name: owner.revoke,

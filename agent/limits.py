@@ -55,6 +55,20 @@ AUDIT_LINE: Final = 4_096  # an entry names things, it never quotes them
 AUDIT_TEXT: Final = 200  # characters of one field
 AUDIT_LATER: Final = 1_000  # entries that wait for a disk that is full
 
+# Uploads and pictures
+BLOB_BYTES: Final = 10 * 1024 * 1024  # `limits.blob`; a photograph has 3 to 8 MiB
+BLOB_PIECE: Final = 64 * 1024  # `limits.blobChunk`; four fit a frame of 256 KiB
+TURN_BLOB_BYTES: Final = 20 * 1024 * 1024  # `limits.blobsPerTurn`; as base64 27 MiB
+DEVICE_BLOB_BYTES: Final = 100 * 1024 * 1024  # what one device may have on the disk
+BLOBS_A_DEVICE: Final = 256  # files that are looked through at each begin
+BLOB_MS: Final = 24 * 3_600_000  # Codex reads a picture at once; a queue may wait
+UPLOAD_IDLE_S: Final = 30.0  # a phone without a network comes back in this time
+UPLOAD_LOOK_S: Final = 5.0  # how often idle uploads are looked for
+BLOBS_CLEAN_S: Final = 600.0  # … and old files
+PICTURE_BYTES: Final = 32 * 1024 * 1024  # of a thread's picture that is read back
+PICTURES_KNOWN: Final = 4_096  # that passed by, about 500 B each
+PICTURE_THREADS: Final = 4  # a fork has the pictures of its source
+
 # Warnings of gateway/status
 WARNINGS_S: Final = 60.0  # config/read costs Codex some ms; people edit it rarely
 WARNINGS_PAUSE_S: Final = 1.0  # until the runtime is there

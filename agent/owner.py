@@ -43,6 +43,7 @@ class Owner:
         audit: Audit,
         rights_of: Callable[[str], Rights],
         stop_turns_of: Callable[[str], Awaitable[object]],
+        forget_blobs: Callable[[str], Awaitable[None]],
     ) -> None:
         self._devices = devices
         self._table = table
@@ -50,6 +51,7 @@ class Owner:
         self._audit = audit
         self._rights_of = rights_of
         self._stop_turns_of = stop_turns_of
+        self._forget_blobs = forget_blobs
 
     async def list_all(self, call: Call, params: DeviceListParams) -> DeviceListResult:
         """`device/list`."""
@@ -92,6 +94,7 @@ class Owner:
             await self._acts.stop(device.id)
             if params.stop:
                 await self._stop_turns_of(device.id)
+        await self._forget_blobs(device.id)
         try:
             self._devices.save()
         except StorageError as exc:

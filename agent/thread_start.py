@@ -8,7 +8,7 @@ from adapter.runtime import NewThread
 from agent.carry import Sent
 from agent.ledger import Flight
 from agent.scopes import Caller, check_alive, check_settings
-from agent.way import Way, texts_of
+from agent.way import Way
 from transport.protocol.methods import THREAD_START
 from transport.protocol.threads import ThreadStartParams, ThreadStartResult
 
@@ -25,6 +25,7 @@ class ThreadStart:
         """Go the way, from the first look to the record. Raises: Refusal."""
         check_alive(caller)
         self._way.keeper.check()
+        await self._way.inputs.prepare(caller, params.input, folder)
         guard = self._way.guard(caller)
         lease = await self._way.open(caller, None, guard)
 
@@ -35,11 +36,12 @@ class ThreadStart:
             new = _new_thread(params, folder)
             loaded = await writer.start_thread(new, guard=guard)
             check_settings(caller, loaded.settings, self._way.inside(caller))
+            parts = await self._way.inputs.prepare(caller, params.input, folder)
             await self._way.ledger.note_thread(flight, loaded.thread.id)
             self._way.sight.learn([loaded.thread])
             self._way.pool.hold(lease, loaded)
             turn = await writer.start_turn(
-                texts_of(params.input),
+                parts,
                 client_key=params.request_key,
                 guard=sent.behind(guard),
             )

@@ -15,7 +15,7 @@ from agent.ledger import Flight
 from agent.newest_turn import check_expected, check_idle, check_pending
 from agent.refusals import is_lock, owned_elsewhere, running
 from agent.scopes import Caller, check_alive, check_settings
-from agent.way import Way, texts_of
+from agent.way import Way
 from transport.errors import ThreadOwnedElsewhere
 from transport.protocol.methods import TURN_START
 from transport.protocol.turns import TurnStartParams, TurnStartResult
@@ -110,9 +110,12 @@ class TurnStart:
         check_idle(lease)
 
         async def steps(sent: Sent) -> TurnStartResult:
+            assert lease.loaded is not None
+            folder = lease.loaded.settings.cwd
+            parts = await self._way.inputs.prepare(caller, params.input, folder)
             await self._way.ledger.hand(flight, TURN_START.name)
             turn = await lease.started_writer.start_turn(
-                texts_of(params.input),
+                parts,
                 client_key=params.request_key,
                 guard=sent.behind(self._way.guard(caller, params.thread_id)),
             )

@@ -4,12 +4,13 @@ PROTOCOL.md section 3, "The way". The steps themselves: `turn_start`, `thread_st
 `turn_interrupt`; before them all stands `admission`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from adapter.errors import AdapterError, ChildExitedError, told_at_start
 from adapter.runtime import Emit, Emitted, Guard
 from agent.carry import Carrier
 from agent.gatekeeper import GateKeeper
+from agent.inputs import Inputs
 from agent.lease import Lease
 from agent.lease_pool import LeasePool
 from agent.ledger import Flight, Ledger
@@ -23,7 +24,7 @@ from agent.writers import Watch
 from transport.errors import Overloaded, Refusal
 from transport.protocol.base import WireModel
 from transport.protocol.events import Notice, NoticeLevel
-from transport.protocol.turns import TextInput, Turn
+from transport.protocol.turns import Turn
 
 
 class Way:
@@ -38,6 +39,7 @@ class Way:
         sight: Sight,
         watch: Watch,
         ledger: Ledger,
+        inputs: Inputs,
         emit: Emit,
         now_ms: Callable[[], int],
     ) -> None:
@@ -46,6 +48,7 @@ class Way:
         self.sight = sight
         self.watch = watch
         self.ledger = ledger
+        self.inputs = inputs
         self.carrier = Carrier(ledger=ledger, pool=pool, now_ms=now_ms)
         self.newest = NewestTurns(
             supervisor=supervisor, pool=pool, ledger=ledger, now_ms=now_ms
@@ -111,8 +114,3 @@ class Way:
             level=NoticeLevel.INFO, code=code, message=message, thread_id=thread_id
         )
         self._emit(Emitted(at=self._now_ms(), thread_id=thread_id, data=data))
-
-
-def texts_of(given: Sequence[TextInput]) -> list[str]:
-    """Return the texts of a message."""
-    return [one.text for one in given]

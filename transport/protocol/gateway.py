@@ -83,6 +83,9 @@ class Limits(WireModel):
     in_flight: int
     page: int
     text_input: int
+    blob: int = 0
+    blob_chunk: int = 0
+    blobs_per_turn: int = 0
     ping_ms: int
     dead_ms: int
     session_ms: int

@@ -11,6 +11,7 @@ from typing import Any, Final, Generic, TypeVar
 from transport.protocol import (
     admin,
     approvals,
+    blobs,
     capabilities,
     gateway,
     session,
@@ -113,6 +114,18 @@ APPROVAL_ANSWER: Final = Method(
     approvals.ApprovalResult,
     Access.APPROVE,
 )
+BLOB_BEGIN: Final = Method(
+    "blob/begin", blobs.BlobBeginParams, blobs.BlobBeginResult, Access.WRITE
+)
+BLOB_CHUNK: Final = Method(
+    "blob/chunk", blobs.BlobChunkParams, blobs.BlobChunkResult, Access.WRITE
+)
+BLOB_COMMIT: Final = Method(
+    "blob/commit", blobs.BlobCommitParams, blobs.BlobCommitResult, Access.WRITE
+)
+BLOB_READ: Final = Method(
+    "blob/read", blobs.BlobReadParams, blobs.BlobReadResult, Access.READ
+)
 DEVICE_LIST: Final = Method(
     "device/list", admin.DeviceListParams, admin.DeviceListResult, Access.ADMIN
 )
@@ -164,6 +177,10 @@ METHODS: Final[dict[str, Method[Any, Any]]] = {
         TURN_START,
         TURN_INTERRUPT,
         APPROVAL_ANSWER,
+        BLOB_BEGIN,
+        BLOB_CHUNK,
+        BLOB_COMMIT,
+        BLOB_READ,
         DEVICE_LIST,
         DEVICE_GRANT,
         DEVICE_REVOKE,

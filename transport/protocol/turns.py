@@ -68,7 +68,24 @@ class TextInput(Params):
     text: Annotated[str, Field(min_length=1)]
 
 
-TurnInput = Annotated[list[TextInput], Field(min_length=1, max_length=16)]
+class ImageInput(Params):
+    """A picture that this device has sent before (`blob/commit`)."""
+
+    type: Literal["image"]
+    blob_id: WireId
+
+
+class MentionInput(Params):
+    """A file, its path relative to the thread's folder. Links are not followed."""
+
+    type: Literal["mention"]
+    path: Annotated[str, Field(min_length=1, max_length=4096)]
+
+
+InputPart = Annotated[
+    TextInput | ImageInput | MentionInput, Field(discriminator="type")
+]
+TurnInput = Annotated[list[InputPart], Field(min_length=1, max_length=16)]
 WaitMs = Annotated[int, Field(ge=0, le=90_000)]
 PageLimit = Annotated[int, Field(ge=1, le=100)]
 Cursor = Annotated[str, Field(min_length=1, max_length=1024)]
