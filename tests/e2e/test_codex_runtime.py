@@ -266,15 +266,13 @@ async def test_an_answer_that_does_not_fit_its_question_is_refused_and_sends_not
             text = script([command(f"touch {target}")], [{"msg": "fine"}])
             turn = await writer.start_turn([text], client_key=KEY, guard=open_gate)
             asked = await stage.seen.approval()
-            fit: dict[str, str] = {"digest": asked.digest, "choice": "allow"}
+            fit: dict[str, Any] = {"digest": asked.digest, "choice": "allow"}
+            stale: dict[str, Any] = {**fit, "digest": "x"}
             with pytest.raises(Conflict):
-                await writer.answer(asked.id, **{**fit, "digest": "x"}, decided_by="me")
+                await writer.answer(asked.id, **stale, decided_by="me")
+            odd: dict[str, Any] = {**fit, "choice": "applyNetworkPolicyAmendment"}
             with pytest.raises(InvalidParams):
-                await writer.answer(
-                    asked.id,
-                    **{**fit, "choice": "applyNetworkPolicyAmendment"},
-                    decided_by="me",
-                )
+                await writer.answer(asked.id, **odd, decided_by="me")
             with pytest.raises(NotFound):
                 await writer.answer("apr_0", **fit, decided_by="me")
             assert not target.exists()
