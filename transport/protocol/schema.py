@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
+from transport.errors import ErrorCode
 from transport.protocol.events import JOURNAL_EVENTS, SESSION_EVENTS
 from transport.protocol.methods import METHODS
 from transport.protocol.session import PROTOCOL_VERSION
@@ -20,7 +21,8 @@ def _reference(name: str) -> dict[str, str]:
 
 
 def protocol_schema() -> dict[str, Any]:
-    """Return one schema: `$defs` of all models, then methods and events by name."""
+    """Return one schema: `$defs` of all models, then methods, events and
+    error codes by name."""
     events = {**JOURNAL_EVENTS, **SESSION_EVENTS}
     rows = METHODS.values()
     models = [
@@ -43,6 +45,7 @@ def protocol_schema() -> dict[str, Any]:
             for row in rows
         },
         "events": {name: _reference(model.__name__) for name, model in events.items()},
+        "errors": [str(code) for code in ErrorCode],
         "$defs": bundle["$defs"],
     }
 
