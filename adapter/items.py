@@ -4,6 +4,7 @@ PROTOCOL.md section 5. Live items and stored ones take the same way, so an item 
 alike from both.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
@@ -49,6 +50,7 @@ from transport.protocol.work_items import ReviewPhase
 
 __all__ = ["Frame", "ended_as", "item_from"]
 
+_UPLOAD: Final = re.compile(r"/uploads/[0-9a-z]{1,64}/[0-9a-f]{32}$")
 _LIMITS: Final = (TEXT_BYTES, 16 * 1024, 4 * 1024, 1024, 512, 256)
 
 
@@ -87,7 +89,10 @@ def _user_message(raw: Mapping[str, Any], cutter: Cutter, frame: Frame) -> Item:
 
 
 def _attachment(part: Mapping[str, Any]) -> str:
-    """Name what came with a message; a data URL is a picture, not its name."""
+    """Name what came with a message; a data URL is a picture, not its name, and the
+    place where the Agent keeps uploads is nobody's business."""
+    if part["type"] == "localImage" and _UPLOAD.search(text(part["path"])):
+        return "uploaded picture"
     for key in ("path", "name", "fileId"):
         if isinstance(part.get(key), str):
             return text(part[key])

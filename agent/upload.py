@@ -7,7 +7,7 @@ came last may come again, since its answer may have been lost.
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 from agent.limits import BLOB_BYTES, BLOBS_A_DEVICE, DEVICE_BLOB_BYTES, UPLOAD_IDLE_S
 from transport.errors import InvalidParams, TooLarge
@@ -38,6 +38,18 @@ def check_declared(params: BlobBeginParams, *, stored: int, files: int) -> None:
         )
 
 
+class Digest(Protocol):
+    """A hash that grows; `hashlib` has no public name for it."""
+
+    def update(self, data: bytes, /) -> None:
+        """Take more in."""
+        ...
+
+    def hexdigest(self) -> str:
+        """Return it as it is."""
+        ...
+
+
 @dataclass(slots=True, kw_only=True)
 class Upload:
     """An open upload. `fd`: its file, owned by who made this; times in s, monotonic."""
@@ -48,7 +60,7 @@ class Upload:
     fd: int
     touched: float
     taken: int = 0
-    _whole: "hashlib._Hash" = field(default_factory=hashlib.sha256)
+    _whole: Digest = field(default_factory=hashlib.sha256)
     _last: tuple[int, bytes] | None = None
 
     def is_idle(self, now: float) -> bool:

@@ -73,6 +73,14 @@ PARAMS: dict[str, dict[str, Any]] = {
     },
     "turn/interrupt": {"threadId": "thr_1", "turnId": "t1", "requestKey": "k" * 16},
     "approval/answer": {"approvalId": "apr_1", "digest": "d", "choice": "accept"},
+    "blob/begin": {
+        "name": "a",
+        "size": 9,
+        "sha256": "0" * 64,
+        "mediaType": "text/plain",
+    },
+    "blob/chunk": {"uploadId": "0" * 32, "offset": 0, "bytes": b"x"},
+    "blob/commit": {"uploadId": "0" * 32},
 }
 OWNERS_PARAMS: dict[str, dict[str, Any]] = {
     "device/grant": {"deviceId": "0" * 16, "scopes": ["write"]},
