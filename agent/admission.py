@@ -36,11 +36,11 @@ from transport.protocol.turns import (
 class Admission:
     """`turn/start`, `thread/start` and `turn/interrupt`, from any caller."""
 
-    def __init__(self, way: Way) -> None:
+    def __init__(self, way: Way, *, locks: ThreadLocks | None = None) -> None:
         self._sight = way.sight
         self._ledger = way.ledger
         self._inputs = way.inputs
-        self._locks = ThreadLocks()
+        self._locks = ThreadLocks() if locks is None else locks
         self._patience = Patience(keeper=way.keeper, watch=way.watch)
         self._turn_start = TurnStart(way)
         self._thread_start = ThreadStart(way)

@@ -162,6 +162,7 @@ async def _open_reader(door: Door, readers: trio.Nursery) -> None:
     readers.start_soon(_forget_old, door)
     readers.start_soon(door.offering.serve)
     readers.start_soon(door.blobs.serve)
+    readers.start_soon(door.follower.serve)
 
 
 async def _forget_old(door: Door) -> NoReturn:

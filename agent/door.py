@@ -12,7 +12,7 @@ from functools import partial
 import trio
 
 from adapter.errors import AdapterError
-from adapter.runtime import Emit, Runtime
+from adapter.runtime import Emit, Runtime, RuntimeEvent
 from agent.admission import Admission
 from agent.approving import Approving
 from agent.audit import Audit
@@ -20,6 +20,7 @@ from agent.blob_files import BlobFiles
 from agent.blobs import Blobs
 from agent.config import Config
 from agent.engines import Programs
+from agent.follower import Follower
 from agent.gatekeeper import GateKeeper
 from agent.inputs import Inputs
 from agent.lease_pool import LeasePool
@@ -30,11 +31,14 @@ from agent.pictures import Pictures
 from agent.reading import Reading
 from agent.roots import Roots
 from agent.sight import Sight
+from agent.standing import Others, mode_of
 from agent.store import Store
 from agent.supervisor import Supervisor
+from agent.thread_locks import ThreadLocks
 from agent.way import Way
 from agent.writers import Watch, WriterWatch
 from transport.errors import Refusal
+from transport.protocol.threads import ThreadMode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +57,7 @@ class Door:
     offering: Offering
     blobs: Blobs
     pictures: Pictures
+    follower: Follower
 
 
 def build_door(
@@ -73,7 +78,12 @@ def build_door(
     Call `store.recover()` before, when the processes of an earlier run are known dead.
     `watch`: another look at foreign writers than this machine's process table.
     """
-    supervisor = Supervisor(runtime=runtime, emit=emit, now_ms=now_ms)
+
+    def tell_of_store(event: RuntimeEvent) -> None:
+        emit(event)
+        follower.heard_of_store(event)
+
+    supervisor = Supervisor(runtime=runtime, emit=tell_of_store, now_ms=now_ms)
     table = _watch(config, runtime) if watch is None else None
     eyes = watch or table
     assert eyes is not None
@@ -91,6 +101,7 @@ def build_door(
         keeper=keeper,
         now_ms=now_ms,
         pause_goal=partial(_pause_goal, supervisor),
+        mode_of=partial(_mode_of, keeper, eyes),
         idle_s=config.idle_s,
     )
     supervisor.on_change = partial(_runtime_changed, supervisor, keeper, table)
@@ -110,6 +121,18 @@ def build_door(
         state_dir=config.state_dir,
         run=run,
     )
+    locks = ThreadLocks()
+    follower = Follower(
+        supervisor=supervisor,
+        keeper=keeper,
+        pool=pool,
+        sight=sight,
+        watch=eyes,
+        locks=locks,
+        emit=emit,
+        now_ms=now_ms,
+    )
+    pool.listen(follower.heard)
     return Door(
         supervisor=supervisor,
         watch=table,
@@ -147,11 +170,14 @@ def build_door(
                 inputs=Inputs(blobs, run=run),
                 emit=emit,
                 now_ms=now_ms,
-            )
+                hand_over=follower.hand_over,
+            ),
+            locks=locks,
         ),
         offering=Offering(supervisor=supervisor, keeper=keeper, now_ms=now_ms),
         blobs=blobs,
         pictures=pictures,
+        follower=follower,
     )
 
 
@@ -161,6 +187,12 @@ def _runtime_changed(
     if watch is not None and supervisor.is_up and supervisor.info is not None:
         watch.know(supervisor.info)
     keeper.runtime_changed()
+
+
+def _mode_of(keeper: GateKeeper, watch: Watch, thread_id: str) -> ThreadMode:
+    """Return the mode of a thread that no writer of ours has."""
+    holder = watch.holders([thread_id]).get(thread_id)
+    return mode_of(Others(holder=holder, lockless=keeper.last_look.is_crowded))
 
 
 def _watch(config: Config, runtime: Runtime) -> WriterWatch:

@@ -109,6 +109,8 @@ def build_doors(
         denied=partial(_denied, incidents),
         acts=acts,
         now_ms=wall_ms,
+        wanted=door.follower.want,
+        left=door.follower.forget,
     )
     return Doors(
         edge=edge,
@@ -176,6 +178,11 @@ def _status(
         warnings=door.offering.warnings(),
         leases=[
             row for row in door.pool.leases() if door.sight.sees(caller, row.thread_id)
+        ],
+        following=[
+            row
+            for row in door.follower.following()
+            if door.sight.sees(caller, row.thread_id)
         ],
         sessions=len(table),
         uptime_ms=round((trio.current_time() - started_at) * 1000),

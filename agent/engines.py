@@ -205,6 +205,11 @@ class Look:
         apps = [one for one in found if one.named.role is Role.APP]
         return next(iter([*apps, *found]), None)
 
+    @property
+    def is_crowded(self) -> bool:
+        """Whether somebody may be at work in a thread whose lock nobody has."""
+        return (self.lockless(ours_lock=True) or self.desktop) is not None
+
     def lockless(self, *, ours_lock: bool) -> Foreign | None:
         """Return an engine that no lock keeps apart from us."""
         for one in self.foreign:

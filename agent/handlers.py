@@ -52,6 +52,8 @@ def build_handlers(house: House) -> dict[str, Handler]:
         call: Call, params: session.SubscribeParams
     ) -> session.SubscribeResult:
         await _check_exist(door, call, params)
+        wanted = None if params.threads == "all" else params.threads
+        await door.follower.prepare(wanted)
         return call.desk.subscribe(params)
 
     async def status(  # noqa: ASYNC124 - handlers are async, all of them

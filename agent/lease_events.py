@@ -12,7 +12,14 @@ from transport.protocol.events import ThreadChanged, ThreadStarted, TurnStarted
 from transport.protocol.gateway import LeaseState
 from transport.protocol.threads import Thread, ThreadMode, ThreadStatus
 
+ModeOf = Callable[[str], ThreadMode]
+"""The mode of a thread that no writer of ours has."""
+
 Listener = Callable[[RuntimeEvent], None]
+
+
+def _still(_thread_id: str) -> ThreadMode:
+    return ThreadMode.STILL
 
 
 class LeaseEvents:
@@ -24,7 +31,9 @@ class LeaseEvents:
         emit: Emit,
         state: Callable[[str], LeaseState],
         now_ms: Callable[[], int],
+        mode_of: ModeOf | None = None,
     ) -> None:
+        self._mode_of = mode_of or _still
         self._emit = emit
         self._state = state
         self._now_ms = now_ms
@@ -70,7 +79,7 @@ class LeaseEvents:
         """Return the thread with what our lease knows better than any store."""
         state = self._state(lease.key)
         ours = state in (LeaseState.LOADING, LeaseState.HELD, LeaseState.RELEASING)
-        mode = ThreadMode.LIVE if ours else ThreadMode.STILL
+        mode = ThreadMode.LIVE if ours else self._mode_of(thread.id)
         update: dict[str, object] = {"lease": state, "mode": mode}
         if thread.id == lease.thread_id and lease.writer is not None:
             status = lease.writer.status if ours else ThreadStatus.IDLE
@@ -86,4 +95,7 @@ class LeaseEvents:
             return
         thread = self.dressed(lease, lease.thread)
         data = ThreadChanged(thread=thread)
-        self._emit(Emitted(at=self._now_ms(), thread_id=thread.id, data=data))
+        event = Emitted(at=self._now_ms(), thread_id=thread.id, data=data)
+        self._emit(event)
+        for listener in self._listeners:
+            listener(event)

@@ -18,7 +18,7 @@ from agent.changes import Changes
 from agent.faults import fault_of
 from agent.gatekeeper import GateKeeper
 from agent.lease import Lease, ring_when_busy
-from agent.lease_events import LeaseEvents, Listener
+from agent.lease_events import LeaseEvents, Listener, ModeOf
 from agent.leases import LeaseBook, Step
 from agent.limits import (
     ELSEWHERE_KEPT,
@@ -48,6 +48,7 @@ class LeasePool:
         keeper: GateKeeper,
         now_ms: Callable[[], int],
         pause_goal: Callable[[str], Awaitable[None]] | None = None,
+        mode_of: ModeOf | None = None,
         idle_s: float = IDLE_S,
         most: int = WRITERS,
     ) -> None:
@@ -58,7 +59,9 @@ class LeasePool:
         self._pause_goal = pause_goal
         self._idle_s = idle_s
         self._book = LeaseBook(most=most)
-        self._events = LeaseEvents(emit=emit, state=self._book.state, now_ms=now_ms)
+        self._events = LeaseEvents(
+            emit=emit, state=self._book.state, now_ms=now_ms, mode_of=mode_of
+        )
         self._leases: dict[str, Lease] = {}
         self._unclean: dict[str, None] = {}
         self._freed = Changes()

@@ -38,6 +38,24 @@ THREADS_SCANNED: Final = 5_000  # threads read to learn the folders that exist
 FOLDERS_KEPT: Final = 4_096
 FOLDERS_AGE_S: Final = 10.0  # a folder that is not known is looked for this often
 
+# Following other programs' threads
+FOLLOWED: Final = 16  # read every second; each costs Codex some 10 ms
+FOLLOW_S: Final = 1.0  # while it changes: what a person still takes for "now"
+RUNNING_S: Final = 4.0  # a turn runs and says nothing: a command that takes its time
+QUIET_S: Final = 15.0  # nothing happens; the list tells sooner where something does
+LIST_S: Final = 1.0  # one list from the state database, 4 ms, tells what changed
+LISTED: Final = 50  # threads of that list; a person works in fewer at a time
+READ_SHARE: Final = 10  # a thread is read for 1/10 of the time at most, however long
+RECENT_MS: Final = 10 * 60_000  # who wrote so lately may write again
+TURNS_READ: Final = 3  # of a thread, each time; items can end after their turn
+TURNS_REACHED: Final = 100  # read where it went on for longer without us
+TOLD_THREADS: Final = 256  # threads whose events are remembered, about 100 KB each
+TURNS_TOLD: Final = 64  # turns of each
+FULL_TURNS: Final = 4  # … whose items are compared with history, too
+DOUBTS: Final = 1  # looks that may err before a foreign turn counts as cut short
+FORGET_S: Final = 600.0  # nobody is subscribed: what was told is worth keeping so long
+SUBSCRIBE_S: Final = 5.0  # a subscription waits so long for the base of its threads
+
 # Approvals
 CONFIRM_S: Final = 20.0  # the adapter answers after 15 s at the latest
 RESOLVED_KEPT: Final = 1_000  # ended approvals that late answers are told about

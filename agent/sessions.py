@@ -48,7 +48,8 @@ class Edge:
     """What all sessions of an Agent share.
 
     `seen` is told the device of each session that opens, `denied` a device and the
-    method that it may not call. `now_ms`: the wall clock.
+    method that it may not call. `now_ms`: the wall clock. `wanted` is told which threads
+    a session is subscribed to (None: all), `left` which one is to none any more.
     """
 
     feed: Feed
@@ -62,6 +63,10 @@ class Edge:
     denied: Callable[[str, str], None]
     acts: Acts
     now_ms: Callable[[], int]
+    wanted: Callable[[object, frozenset[str] | None], None] = lambda _one, _threads: (
+        None
+    )
+    left: Callable[[object], None] = lambda _one: None
     reads: Reads = field(default_factory=Reads)
 
 
@@ -115,6 +120,7 @@ class Session:
             await self._read(first, handler_nursery)
         finally:
             self._edge.table.remove(self)
+            self._edge.left(self)
             for callback in self._ended_calls:
                 callback()
             with trio.move_on_after(CLOSING_S, shield=True):
@@ -153,6 +159,7 @@ class Session:
         )
         if "read" not in rights.caller.scopes:
             self._voice.subscription.stop()
+            self._edge.left(self)
         elif rights.epoch != seen_before:
             place = self._voice.subscription.change(self._view(None, deltas=True))
             if place is not None:  # an old cursor and old items are worth nothing now
@@ -198,6 +205,7 @@ class Session:
             epoch=self.rights.epoch,
             resume=params.resume,
         )
+        self._edge.wanted(self, threads)
         return SubscribeResult(
             epoch=self.rights.epoch,
             head=place.head,

@@ -22,6 +22,12 @@ class Others:
     lockless: bool = False
 
 
+def mode_of(others: Others) -> ThreadMode:
+    """Return where the events come from of a thread that no writer of ours has."""
+    there = others.holder is not None or others.lockless
+    return ThreadMode.FOLLOW if there else ThreadMode.STILL
+
+
 def is_open_ended(turn: Turn) -> bool:
     """Whether history does not know how this turn ended."""
     return turn.status is TurnStatus.INTERRUPTED and turn.completed_at is None
@@ -50,7 +56,7 @@ def judged_thread(
     `newest`: its newest turn as judged, where `turns_known`.
     """
     update: dict[str, object] = {
-        "mode": ThreadMode.STILL,
+        "mode": mode_of(others),
         "lease": LeaseState.NONE,
         "writer": others.holder,
     }

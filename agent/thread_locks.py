@@ -17,6 +17,10 @@ class ThreadLocks:
     def __len__(self) -> int:
         return len(self._locks)
 
+    def is_taken(self, thread_id: str) -> bool:
+        """Whether somebody has the thread's lock, or waits for it."""
+        return thread_id in self._locks
+
     @asynccontextmanager
     async def holding(self, thread_id: str) -> AsyncGenerator[None]:
         """Hold the thread's lock for the length of the block."""

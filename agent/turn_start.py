@@ -85,12 +85,13 @@ class TurnStart:
             check_settings(caller, loaded.settings, self._way.inside(caller))
             if await self._way.newest.check_loaded(thread_id, loaded, newest, expected):
                 self._notice_recovered(thread_id)
+            last = loaded.last_turn.id if loaded.last_turn else None
+            await self._way.hand_over(thread_id, last)
         except BaseException as exc:  # Cancelled too: nothing may be left
             lost = isinstance(exc, ThreadOwnedElsewhere)
             await self._way.carrier.leave_nothing(lease, lost=lost)  # noqa: ASYNC102 - shields itself, with a deadline
             raise
         lease.has_goal = pending.goal is not None
-        last = loaded.last_turn.id if loaded.last_turn else None
         flight.row = replace(flight.row, last_turn=last)
         self._way.pool.hold(lease, loaded)
         return lease

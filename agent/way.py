@@ -4,7 +4,7 @@ PROTOCOL.md section 3, "The way". The steps themselves: `turn_start`, `thread_st
 `turn_interrupt`; before them all stands `admission`.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from adapter.errors import AdapterError, ChildExitedError, told_at_start
 from adapter.runtime import Emit, Emitted, Guard
@@ -26,6 +26,9 @@ from transport.protocol.base import WireModel
 from transport.protocol.events import Notice, NoticeLevel
 from transport.protocol.turns import Turn
 
+HandOver = Callable[[str, str | None], Awaitable[None]]
+"""Told a thread and its newest turn before a writer of ours works in it."""
+
 
 class Way:
     """The door's parts as mutations use them; remembers who started which turn."""
@@ -42,7 +45,9 @@ class Way:
         inputs: Inputs,
         emit: Emit,
         now_ms: Callable[[], int],
+        hand_over: HandOver | None = None,
     ) -> None:
+        self._hand_over = hand_over
         self.keeper = keeper
         self.pool = pool
         self.sight = sight
@@ -56,6 +61,11 @@ class Way:
         self._emit = emit
         self._now_ms = now_ms
         self._starters: dict[str, str] = {}  # turn → device
+
+    async def hand_over(self, thread_id: str, newest: str | None) -> None:
+        """From now on a writer of ours tells of the thread; the rest is told first."""
+        if self._hand_over is not None:
+            await self._hand_over(thread_id, newest)
 
     def guard(self, caller: Caller, thread_id: str | None = None) -> Guard:
         """Return the last look: the device may still, and nobody else writes."""

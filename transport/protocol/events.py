@@ -68,6 +68,14 @@ class TurnCompleted(EventData):
     turn: Turn
 
 
+class TurnReplaced(EventData):
+    """A turn that was told before is this one: its items have other ids, or its end was
+    another. `turn` is whole, cut as in `thread/read`."""
+
+    event = "turn/replaced"
+    turn: Turn
+
+
 class TurnDiff(EventData):
     """The cumulative diff of the turn."""
 
@@ -172,6 +180,7 @@ JOURNAL_EVENTS: Final[dict[str, type[EventData]]] = {
         ThreadRemoved,
         TurnStarted,
         TurnCompleted,
+        TurnReplaced,
         TurnDiff,
         TurnPlan,
         ItemStarted,

@@ -121,6 +121,17 @@ class LeaseInfo(WireModel):
     since: int
 
 
+class FollowedThread(WireModel):
+    """A thread of another program whose history is read for who is subscribed to it.
+
+    `writer`: who has its lock, where somebody has. `since`: ms.
+    """
+
+    thread_id: str
+    writer: Writer | None = None
+    since: int
+
+
 class GatewayStatusParams(NoParams):
     """`gateway/status` takes nothing."""
 
@@ -133,6 +144,7 @@ class GatewayStatus(WireModel):
     gate: GateState
     warnings: list[str] = []
     leases: list[LeaseInfo] = []
+    following: list[FollowedThread] = []
     sessions: int
     uptime_ms: int
     epoch: str
