@@ -13,8 +13,9 @@ from typing import Final
 
 import trio
 
+from adapter.identity import Identity
 from adapter.limits import END_S, SHELL_LOOK_S
-from adapter.process_table import Identity, children, group, identify
+from adapter.process_table import children, group, identify
 
 SNAPSHOT_MARK: Final = "# Snapshot file"  # a line of Codex's own script, in argv
 

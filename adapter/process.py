@@ -18,12 +18,14 @@ from pathlib import Path
 
 import trio
 
+from adapter.child_exit import wait_exit
 from adapter.errors import (
     BinaryNotFoundError,
     ChildExitedError,
     ChildHungError,
     NotRecordedError,
 )
+from adapter.identity import Identity
 from adapter.limits import (
     END_S,
     OUTPUT_AFTER_EXIT_S,
@@ -33,7 +35,7 @@ from adapter.limits import (
 )
 from adapter.log_ring import LogRing
 from adapter.login_shells import end_shells, snapshot_shells, still_living
-from adapter.process_table import Identity, identify
+from adapter.process_table import identify
 from adapter.runtime import Guard
 from adapter.sweep import write_record
 from transport.background import open_background
@@ -230,15 +232,7 @@ class Child:
 
     async def _wait_exit(self) -> None:
         """Wait for the exit and leave it unreaped, so that its pid stays its own."""
-        if hasattr(os, "pidfd_open"):
-            fd = os.pidfd_open(self.pid)
-            try:
-                await trio.lowlevel.wait_readable(fd)
-            finally:
-                os.close(fd)
-        else:
-            wait = self._popen.wait
-            await trio.to_thread.run_sync(wait, abandon_on_cancel=True)
+        await wait_exit(self.pid)
         self._exited.set()
         self._over.set()
 

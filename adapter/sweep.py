@@ -1,22 +1,21 @@
 """Records of the processes that we started, and the end of what outlived us. Blocking I/O.
 
 PROTOCOL.md section 3. A record is {pid, start time, argv}: a pid alone may be anybody's
-by now, so a leftover is ended only when all three match. Ended by pidfd, which cannot
-hit a successor either.
+by now, so a leftover is ended only when all three match. On Linux it is ended by pidfd,
+which cannot hit a successor either.
 """
 
 import json
 import os
-import select
 import signal
-import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
+from adapter.identity import Held, Identity
 from adapter.limits import SWEEP_S
-from adapter.process_table import Identity, identify
+from adapter.process_table import HERE, ProcessTable
 
 SUFFIX: Final = ".json"
 MODE: Final = 0o600
@@ -64,69 +63,40 @@ def read_record(path: Path) -> Identity | None:
     return Identity(pid=pid, started=str(started), argv=tuple(map(str, parts)))
 
 
-def sweep(records: Path) -> list[Swept]:
+def sweep(records: Path, *, table: ProcessTable = HERE) -> list[Swept]:
     """End what an earlier Agent left alive and forget its records (≤ 2 s, blocks).
 
     SIGTERM to each process group, SIGKILL after a second. Call it before anything of
     ours is started, and with the Agent's own lock on its state folder held.
     """
     paths = sorted(records.glob(f"*{SUFFIX}")) if records.is_dir() else []
-    left = [held for path in paths if (held := _hold(read_record(path))) is not None]
+    noted = [identity for path in paths if (identity := read_record(path))]
+    left = [held for identity in noted if (held := table.hold(identity)) is not None]
     try:
-        swept = _end(left)
+        swept = _end(left, table)
     finally:
-        for _, fd in left:
-            os.close(fd)
+        for held in left:
+            table.release(held)
     for path in paths:
         path.unlink(missing_ok=True)
     return swept
 
 
-def _hold(identity: Identity | None) -> tuple[Identity, int] | None:
-    """Open a pidfd of exactly this process, or `None`: it has ended."""
-    if identity is None:
-        return None
-    try:
-        fd = os.pidfd_open(identity.pid)
-    except OSError:
-        return None
-    if identify(identity.pid) == identity:
-        return identity, fd
-    os.close(fd)
-    return None
+def _end(left: list[Held], table: ProcessTable) -> list[Swept]:
+    for held in left:
+        _signal(held, signal.SIGTERM, table)
+    stubborn = table.wait_gone(left, SWEEP_S)
+    for held in stubborn:
+        _signal(held, signal.SIGKILL, table)
+    table.wait_gone(stubborn, SWEEP_S)
+    return [Swept(identity=held.identity, killed=held in stubborn) for held in left]
 
 
-def _end(left: list[tuple[Identity, int]]) -> list[Swept]:
-    for identity, fd in left:
-        _signal(identity, fd, signal.SIGTERM)
-    stubborn = _wait_gone([fd for _, fd in left])
-    for identity, fd in left:
-        if fd in stubborn:
-            _signal(identity, fd, signal.SIGKILL)
-    _wait_gone(list(stubborn))
-    return [Swept(identity=one, killed=fd in stubborn) for one, fd in left]
-
-
-def _signal(identity: Identity, fd: int, number: signal.Signals) -> None:
-    """Signal the leader by pidfd; its group only while that leader is known to live."""
+def _signal(held: Held, number: signal.Signals, table: ProcessTable) -> None:
+    """Signal the leader itself; its group only while that leader is known to live."""
+    pid = held.identity.pid
     with suppress(ProcessLookupError, PermissionError):
-        if (
-            identify(identity.pid) == identity
-            and os.getpgid(identity.pid) == identity.pid
-        ):
-            os.killpg(identity.pid, number)
+        if table.identify(pid) == held.identity and os.getpgid(pid) == pid:
+            os.killpg(pid, number)
     with suppress(ProcessLookupError, PermissionError):
-        signal.pidfd_send_signal(fd, number)
-
-
-def _wait_gone(fds: list[int]) -> set[int]:
-    """Wait up to SWEEP_S; return the pidfds of those that still live."""
-    poll, living = select.poll(), set(fds)
-    for fd in fds:
-        poll.register(fd, select.POLLIN)
-    deadline = time.monotonic() + SWEEP_S
-    while living and (left := deadline - time.monotonic()) > 0:
-        for fd, _ in poll.poll(left * 1000):
-            poll.unregister(fd)
-            living.discard(fd)
-    return living
+        table.send(held, number)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import trio
 
 from adapter.binary import NO_HOME
-from agent import proctable
 from agent.changes import Changes
 from agent.engine_commands import read_version
 from agent.limits import FIRST_LOCKING, VERSION_S, VERSIONS_KEPT
+from agent.proctable import HERE, ProcessTable
 
 Binary = tuple[int, int, int]  # device, inode, time of change
 
@@ -37,20 +37,21 @@ class Answer:
 class Versions:
     """Which binaries take Codex's lock per thread; each is asked once."""
 
-    def __init__(self) -> None:
+    def __init__(self, table: ProcessTable = HERE) -> None:
+        self._table = table
         self._answers: dict[Binary, Answer] = {}
         self._unasked: dict[Binary, int] = {}
         self.wanted = Changes()
 
     def know(self, pid: int, *, locks: bool) -> None:
         """The binary of this process is a codex that we know without asking."""
-        key = _binary(pid)
+        key = self._binary(pid)
         if key is not None:
             self._answers[key] = Answer(known=True, is_codex=True, locks=locks)
 
     def of(self, pid: int) -> Answer | None:
         """Return what is known of the binary that this process runs."""
-        key = _binary(pid)
+        key = self._binary(pid)
         if key is None:
             return None
         answer = self._answers.get(key)
@@ -69,7 +70,7 @@ class Versions:
         asked = list(self._unasked.items())
         self._unasked.clear()
         for key, pid in asked:
-            self._answers[key] = await _asked(pid)
+            self._answers[key] = await _asked(self._table.running_file(pid))
         for old in list(self._answers)[: -VERSIONS_KEPT or None]:
             del self._answers[old]
         return bool(asked)
@@ -78,22 +79,24 @@ class Versions:
         """Let those be asked again that did not answer (the machine was busy)."""
         self._answers = {key: one for key, one in self._answers.items() if one.known}
 
+    def _binary(self, pid: int) -> Binary | None:
+        file = self._table.running_file(pid)
+        try:
+            found = os.stat(file) if file is not None else None
+        except OSError:
+            return None
+        return found and (found.st_dev, found.st_ino, found.st_mtime_ns)
 
-def _binary(pid: int) -> Binary | None:
-    try:
-        found = os.stat(proctable.PROC / str(pid) / "exe")
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino, found.st_mtime_ns
 
-
-async def _asked(pid: int) -> Answer:
+async def _asked(file: str | None) -> Answer:
     """Run the very file that the process runs, even where an update has deleted it."""
     output = ""
+    if file is None:
+        return Answer(known=False, is_codex=False, locks=False)
     with suppress(OSError, subprocess.SubprocessError), trio.move_on_after(VERSION_S):
         done = await trio.run_process(
             ["codex", "--version"],
-            executable=str(proctable.PROC / str(pid) / "exe"),
+            executable=file,
             env={"PATH": os.defpath, "CODEX_HOME": NO_HOME},
             stdin=subprocess.DEVNULL,
             capture_stdout=True,

@@ -3,6 +3,7 @@
 import time
 from typing import Final
 
+# macOS has no CLOCK_BOOTTIME: its CLOCK_MONOTONIC goes on while the machine sleeps.
 _BOOT: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 

@@ -25,8 +25,8 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """One process as /proc tells it. `started` in s since boot, `home`: its CODEX_HOME,
-    `None` where that cannot be read."""
+    """One process as the platform tells it. `started` in s of the table's own clock,
+    `home`: its CODEX_HOME, `None` where that cannot be read."""
 
     pid: int
     parent: int
@@ -54,13 +54,15 @@ _BUNDLE: Final = (
     rf"(?:{_PREFIX}/(?:chatgpt|codex-desktop)(?:-[^/]*)?"
     r"|/\.mount_(?:chatgpt|codex)[^/]*(?:/usr/lib/[^/]+|/app)?)"
 )
+# macOS, also while the system runs it from elsewhere or an update has moved it away.
+_MAC_APP: Final = r"/(?:chatgpt|codex)(?: [^/]*)?\.app/contents"
 _APPS: Final = (
     rf"{_BUNDLE}/(?:chatgpt|codex|codex-desktop|electron)(?:-bin)?$",
-    r"/(?:chatgpt|codex)(?: [^/]*)?\.app/contents/macos/(?:chatgpt|codex)$",
+    rf"{_MAC_APP}/macos/(?:chatgpt|codex)(?: \(?(?:alpha|beta|dev|nightly)\)?)?$",
 )
 _DESKTOP_ENGINES: Final = (
     rf"{_BUNDLE}/(?:.*/)?resources/(?:.*/)?codex$",
-    r"/(?:chatgpt|codex)(?: [^/]*)?\.app/contents/resources/codex$",
+    rf"{_MAC_APP}/resources/(?:.*/)?codex(?:-(?:aarch64|x86_64)-apple-darwin)?$",
 )
 _IDE_ENGINES: Final = (
     r"/extensions/openai\.chatgpt-[^/]+/bin/[^/]+/codex$",
@@ -72,9 +74,15 @@ _CLI_ENGINES: Final = (
     r"/codex_cli_bin/bin/codex$",
     r"/(?:caskroom|cellar)/codex/.*/codex[^/]*$",
 )
+_MAC_EDITORS: Final = (
+    "visual studio code|vscodium|cursor|windsurf|positron|trae|antigravity"
+)
 _IDE_ANCESTORS: Final = (
     r"/(?:code|cursor|windsurf|codium|code-oss|code-insiders|positron|trae)$",
     r"/\.(?:vscode|cursor|windsurf)-server/.*node$",
+    # macOS: the main program of some is called after its framework or the product
+    rf"/(?:{_MAC_EDITORS})[^/]*\.app/contents/(?:macos|frameworks)/.+$",
+    r"/xcode[^/]*\.app/contents/macos/xcode$",
     r"/(?:idea|pycharm|webstorm|goland|rustrover|clion|rider|phpstorm|rubymine)[^/]*$",
 )
 _ENGINE_NAME: Final = re.compile(

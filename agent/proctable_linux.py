@@ -1,4 +1,4 @@
-"""The machine's processes and its file locks, read from /proc. Blocking I/O.
+"""Linux's processes and file locks, read from /proc. Blocking I/O.
 
 Nothing here blocks for long (2 ms among 100 processes, 22 ms among 1,000), so that a
 look can stand right before an act, with no checkpoint between. Only this pid namespace
@@ -7,16 +7,15 @@ is seen, and of other users' processes only what /proc lets us read.
 
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from agent.engines import Process
 from agent.limits import ANCESTORS
+from agent.lock_path import FOLDER, Owners, lock_path
 
-PROC: Final = Path("/proc")
+_PROC: Final = Path("/proc")
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
-_THREAD_ID: Final = re.compile(r"[0-9A-Za-z_-]{1,64}$")
 _GONE: Final = " (deleted)"  # an updated program runs on from its deleted file
 
 
@@ -35,17 +34,17 @@ def _read(path: Path) -> bytes:
 
 def fork_counter() -> bytes:
     """Return a value that changes whenever any process was made."""
-    return _read(PROC / "loadavg").rsplit(None, 1)[-1]
+    return _read(_PROC / "loadavg").rsplit(None, 1)[-1]
 
 
 def uptime_s() -> float:
     """Return the clock that `Process.started` is told in."""
-    return float(_read(PROC / "uptime").split()[0])
+    return float(_read(_PROC / "uptime").split()[0])
 
 
 def boot_ms() -> int:
     """Return when this clock began, in ms since the epoch."""
-    for line in _read(PROC / "stat").splitlines():
+    for line in _read(_PROC / "stat").splitlines():
         if line.startswith(b"btime "):
             return int(line.split()[1]) * 1_000
     return 0
@@ -53,12 +52,12 @@ def boot_ms() -> int:
 
 def pids() -> list[int]:
     """Return all pids."""
-    return [int(name) for name in os.listdir(PROC) if name.isdigit()]
+    return [int(name) for name in os.listdir(_PROC) if name.isdigit()]
 
 
 def _stat(pid: int) -> tuple[str, str, int, float]:
     """Return name, state, parent and start (s since boot)."""
-    text = _read(PROC / str(pid) / "stat").decode(errors="replace")
+    text = _read(_PROC / str(pid) / "stat").decode(errors="replace")
     name, _, rest = text.partition("(")[2].rpartition(")")
     fields = rest.split()
     return name, fields[0], int(fields[1]), int(fields[19]) / _TICKS
@@ -74,14 +73,14 @@ def started(pid: int) -> float | None:
 
 
 def _argv(pid: int) -> tuple[str, ...]:
-    raw = _read(PROC / str(pid) / "cmdline")
+    raw = _read(_PROC / str(pid) / "cmdline")
     return tuple(raw.decode(errors="replace").split("\0")[:-1])
 
 
 def _home(pid: int) -> str | None:
     """Return the CODEX_HOME of a process, links followed; `None` where not readable."""
     try:
-        raw = _read(PROC / str(pid) / "environ")
+        raw = _read(_PROC / str(pid) / "environ")
     except OSError:
         return None
     variables = dict(pair.split(b"=", 1) for pair in raw.split(b"\0") if b"=" in pair)
@@ -99,7 +98,7 @@ def _hidden_exe(pid: int) -> str | None:
 
     A process may hide itself (PR_SET_DUMPABLE). Another user's cannot be ours.
     """
-    status = _read(PROC / str(pid) / "status")
+    status = _read(_PROC / str(pid) / "status")
     found = re.search(rb"^Uid:\s+(\d+)", status, re.MULTILINE)
     if found is None or int(found.group(1)) != os.getuid():
         return None
@@ -110,7 +109,7 @@ def _hidden_exe(pid: int) -> str | None:
 def read_exe(pid: int) -> str | None:
     """Return the program of a process; `None` where it is gone or another user's."""
     try:
-        return os.readlink(PROC / str(pid) / "exe").removesuffix(_GONE)
+        return os.readlink(_PROC / str(pid) / "exe").removesuffix(_GONE)
     except PermissionError:
         pass
     except OSError:
@@ -134,7 +133,12 @@ def read_process(pid: int, exe: str) -> Process | None:
     return Process(pid=pid, parent=parent, started=at, exe=exe, argv=argv, home=home)
 
 
-def ancestors(process: Process, exe_of: Callable[[int], str | None]) -> list[Process]:
+def running_file(pid: int) -> str | None:
+    """Return a path to the very file that a process runs, deleted or not."""
+    return str(_PROC / str(pid) / "exe")
+
+
+def ancestors(process: Process) -> list[Process]:
     """Return a process's parents, nearest first, as far as they can be read."""
     line: list[Process] = []
     pid = process.parent
@@ -143,7 +147,7 @@ def ancestors(process: Process, exe_of: Callable[[int], str | None]) -> list[Pro
             _, _, parent, at = _stat(pid)
         except (OSError, ValueError, IndexError):
             break
-        exe = exe_of(pid) or ""
+        exe = read_exe(pid) or ""
         line.append(
             Process(pid=pid, parent=parent, started=at, exe=exe, argv=(), home=None)
         )
@@ -151,10 +155,10 @@ def ancestors(process: Process, exe_of: Callable[[int], str | None]) -> list[Pro
     return line
 
 
-def lock_owners() -> dict[tuple[int, int, int], int]:
+def lock_owners() -> Owners:
     """Return who holds which file exclusively: (major, minor, inode) → pid."""
-    owners: dict[tuple[int, int, int], int] = {}
-    for line in _read(PROC / "locks").decode(errors="replace").splitlines():
+    owners: Owners = {}
+    for line in _read(_PROC / "locks").decode(errors="replace").splitlines():
         fields = line.split()
         if len(fields) < 6 or fields[1] != "FLOCK" or fields[3] != "WRITE":
             continue  # `->` in the second field marks one that only waits
@@ -163,20 +167,18 @@ def lock_owners() -> dict[tuple[int, int, int], int]:
     return owners
 
 
-def thread_holder(
-    home: Path, thread_id: str, owners: dict[tuple[int, int, int], int]
-) -> int | None:
+def thread_holder(home: Path, thread_id: str, owners: Owners) -> int | None:
     """Return the pid that has Codex's writer lock of a thread.
 
     The lock file is neither opened nor locked: taking it to find out would keep its
     rightful owner out for that moment.
     """
-    if not _THREAD_ID.match(thread_id):
-        return None
-    path = home / "thread-writer-locks" / f"{thread_id}.lock"
+    path = lock_path(home, thread_id)
     try:
-        found = path.stat()
+        found = path.stat() if path else None
     except OSError:
+        return None
+    if found is None:
         return None
     device = os.major(found.st_dev), os.minor(found.st_dev)
     pid = owners.get((*device, found.st_ino))
@@ -192,15 +194,15 @@ def thread_holder(
 
 def held_locks(home: Path, pid: int) -> int:
     """Return how many threads' lock files of this CODEX_HOME a process has open."""
-    folder = f"{os.path.realpath(home)}/thread-writer-locks/"
+    folder = f"{os.path.realpath(home)}/{FOLDER}/"
     try:
-        names = os.listdir(PROC / str(pid) / "fd")
+        names = os.listdir(_PROC / str(pid) / "fd")
     except OSError:
         return 0
     held = 0
     for name in names:
         try:
-            held += os.readlink(PROC / str(pid) / "fd" / name).startswith(folder)
+            held += os.readlink(_PROC / str(pid) / "fd" / name).startswith(folder)
         except OSError:
             continue
     return held
@@ -208,13 +210,13 @@ def held_locks(home: Path, pid: int) -> int:
 
 def _has_open(pid: int, path: str) -> bool:
     try:
-        names = os.listdir(PROC / str(pid) / "fd")
+        names = os.listdir(_PROC / str(pid) / "fd")
     except OSError:
         return False
     wanted = os.path.realpath(path)
     for name in names:
         try:
-            if os.readlink(PROC / str(pid) / "fd" / name) == wanted:
+            if os.readlink(_PROC / str(pid) / "fd" / name) == wanted:
                 return True
         except OSError:
             continue

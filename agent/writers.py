@@ -15,10 +15,11 @@ from typing import Protocol
 import trio
 
 from adapter.runtime import RuntimeInfo
-from agent import proctable
 from agent.binary_versions import Versions
+from agent.clocks import boot_s
 from agent.engines import Foreign, Look, Named, Process, Programs, Role
 from agent.limits import FULL_SCAN_S, LOOK_S, YOUNG_S
+from agent.proctable import HERE, ProcessTable
 from transport.protocol.gateway import Writer, WriterKind
 
 
@@ -48,24 +49,26 @@ class WriterWatch:
         home: Path,
         programs: Programs | None = None,
         on_look: Callable[[Look], None] | None = None,
+        table: ProcessTable = HERE,
     ) -> None:
         self._own_pids = own_pids
         self._home = Path(os.path.realpath(home))
         self._programs = programs or Programs()
         self.on_look = on_look
-        self._versions = Versions()
-        self._boot_ms = proctable.boot_ms()
+        self._table = table
+        self._versions = Versions(table)
+        self._boot_ms = self._table.boot_ms()
         self._interesting: dict[str, bool] = {}
-        self._seen: dict[int, float] = {}  # pid → when it was first seen (uptime)
+        self._seen: dict[int, float] = {}  # pid → when it was first seen (boot_s)
         self._candidates: dict[int, Process] = {}
         self._forks = b""
         self._last = Look()
 
     def look(self) -> Look:
         """Read the whole table anew and return everybody else who can write."""
-        forks = proctable.fork_counter()
-        now = proctable.uptime_s()
-        alive = proctable.pids()
+        forks = self._table.fork_counter()
+        now = boot_s()
+        alive = self._table.pids()
         self._seen = {pid: self._seen.get(pid, now) for pid in alive}
         self._candidates = {}
         for pid in alive:
@@ -75,16 +78,16 @@ class WriterWatch:
 
     def glance(self) -> Look:
         """Look at what can have changed since the last look."""
-        now = proctable.uptime_s()
-        forks = proctable.fork_counter()
+        now = boot_s()
+        forks = self._table.fork_counter()
         if forks != self._forks:
-            alive = proctable.pids()
+            alive = self._table.pids()
             self._seen = {pid: self._seen.get(pid, now) for pid in alive}
             self._forks = forks
         for pid in [pid for pid, at in self._seen.items() if now - at < YOUNG_S]:
             self._examine(pid)
         for pid, process in list(self._candidates.items()):
-            if proctable.started(pid) != process.started:
+            if self._table.started(pid) != process.started:
                 del self._candidates[pid]
         return self._judged()
 
@@ -97,14 +100,15 @@ class WriterWatch:
         newest = max(
             (one.since for one in self.look().foreign if one.is_desktop), default=0
         )
-        age = proctable.uptime_s() - (newest - self._boot_ms) / 1_000
-        return max(0.0, YOUNG_S - age) if newest else 0.0
+        age = self._table.uptime_s() - (newest - self._boot_ms) / 1_000
+        # Bounded above too: the wall clock, which some platforms tell by, can go back.
+        return min(YOUNG_S, max(0.0, YOUNG_S - age)) if newest else 0.0
 
     def holders(self, thread_ids: Collection[str]) -> dict[str, Writer]:
         """Return which of these threads a process that is not ours has locked."""
-        owners = proctable.lock_owners()
+        owners = self._table.lock_owners()
         held = {
-            thread_id: proctable.thread_holder(self._home, thread_id, owners)
+            thread_id: self._table.thread_holder(self._home, thread_id, owners)
             for thread_id in thread_ids
         }
         return {
@@ -121,8 +125,8 @@ class WriterWatch:
 
     def lock_holders(self) -> dict[int, int]:
         """Return who else holds threads: pid → how many."""
-        pids = set(proctable.lock_owners().values()) - set(self._own_pids())
-        held = {pid: proctable.held_locks(self._home, pid) for pid in pids}
+        pids = set(self._table.lock_owners().values()) - set(self._own_pids())
+        held = {pid: self._table.held_locks(self._home, pid) for pid in pids}
         return {pid: count for pid, count in held.items() if count}
 
     async def serve(
@@ -154,11 +158,11 @@ class WriterWatch:
             self.on_look(look)
 
     def _examine(self, pid: int) -> None:
-        exe = proctable.read_exe(pid)
+        exe = self._table.read_exe(pid)
         if exe is None or not self._is_interesting(exe):
             self._candidates.pop(pid, None)
             return
-        process = proctable.read_process(pid, exe)
+        process = self._table.read_process(pid, exe)
         if process is None:
             self._candidates.pop(pid, None)
         else:
@@ -182,15 +186,24 @@ class WriterWatch:
         return Look(foreign=tuple(sorted(found, key=lambda one: (one.since, one.pid))))
 
     def _judge(self, process: Process, own: frozenset[int]) -> Foreign | None:
-        if process.home not in (None, str(self._home)) or process.pid in own:
+        if process.pid in own or not self._is_ours(process.home):
             return None
-        line = proctable.ancestors(process, proctable.read_exe)
+        line = self._table.ancestors(process)
         if any(parent.pid in own for parent in line):
             return None
         named = self._programs.name(process, line)
         if named is None:
             return None
         return self._with_locks(process, named)
+
+    def _is_ours(self, home: str | None) -> bool:
+        """Whether it is our CODEX_HOME; one that cannot be told counts as ours."""
+        if home is None or home == str(self._home):
+            return True
+        try:  # one folder can have two names where case does not count
+            return os.path.samefile(home, self._home)
+        except OSError:
+            return False
 
     def _with_locks(self, process: Process, named: Named) -> Foreign | None:
         locks = False
@@ -204,14 +217,14 @@ class WriterWatch:
 
     def _holder(self, pid: int) -> Writer | None:
         own = frozenset(self._own_pids())
-        exe = proctable.read_exe(pid)
+        exe = self._table.read_exe(pid)
         if pid in own:
             return None
-        process = proctable.read_process(pid, exe) if exe is not None else None
+        process = self._table.read_process(pid, exe) if exe is not None else None
         if process is None:
             name = "another process"
             return Writer(kind=WriterKind.UNKNOWN, name=name, pid=pid, since=0)
-        line = proctable.ancestors(process, proctable.read_exe)
+        line = self._table.ancestors(process)
         if any(parent.pid in own for parent in line):
             return None
         since = self._boot_ms + round(process.started * 1_000)

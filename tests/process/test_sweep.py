@@ -1,4 +1,7 @@
-"""What an earlier Agent left alive is ended; what only looks like it is not."""
+"""What an earlier Agent left alive is ended; what only looks like it is not.
+
+Everything twice: through /proc, and through psutil as on macOS.
+"""
 
 import json
 import os
@@ -11,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from adapter.process_table import Identity, identify
+from adapter import process_table_darwin, process_table_linux
+from adapter.identity import Identity
+from adapter.process_table import ProcessTable
 from adapter.sweep import sweep, write_record
 
 POLITE = "print('ready', flush=True); import time; time.sleep(600)"
@@ -26,7 +31,7 @@ STUBBORN = (
 class Leftover:
     """A process of an earlier Agent, and what it printed."""
 
-    def __init__(self, code: str) -> None:
+    def __init__(self, code: str, table: ProcessTable) -> None:
         self.process = subprocess.Popen(  # noqa: TID251
             [sys.executable, "-c", code],
             stdout=subprocess.PIPE,
@@ -34,7 +39,7 @@ class Leftover:
         )
         assert self.process.stdout is not None
         self.said = self.process.stdout.readline()
-        identity = identify(self.process.pid)
+        identity = table.identify(self.process.pid)
         assert identity is not None
         self.identity: Identity = identity
 
@@ -45,34 +50,42 @@ class Leftover:
         self.process.stdout.close()
 
 
+@pytest.fixture(params=[process_table_linux, process_table_darwin])
+def table(request: pytest.FixtureRequest) -> ProcessTable:
+    found: ProcessTable = request.param
+    return found
+
+
 @pytest.fixture
-def leftover() -> Iterator[Leftover]:
-    made = Leftover(POLITE)
+def leftover(table: ProcessTable) -> Iterator[Leftover]:
+    made = Leftover(POLITE, table)
     yield made
     made.end()
 
 
 def test_a_leftover_is_ended_and_its_record_forgotten(
-    tmp_path: Path, leftover: Leftover
+    tmp_path: Path, leftover: Leftover, table: ProcessTable
 ) -> None:
     write_record(tmp_path, leftover.identity)
-    (swept,) = sweep(tmp_path)
+    (swept,) = sweep(tmp_path, table=table)
     assert swept.identity == leftover.identity
     assert not swept.killed
     assert leftover.process.wait(10) == -signal.SIGTERM
     assert list(tmp_path.iterdir()) == []
-    assert sweep(tmp_path) == []
+    assert sweep(tmp_path, table=table) == []
 
 
-def test_one_that_does_not_listen_is_killed_with_its_group(tmp_path: Path) -> None:
-    leftover = Leftover(STUBBORN)
+def test_one_that_does_not_listen_is_killed_with_its_group(
+    tmp_path: Path, table: ProcessTable
+) -> None:
+    leftover = Leftover(STUBBORN, table)
     try:
         write_record(tmp_path, leftover.identity)
-        (swept,) = sweep(tmp_path)
+        (swept,) = sweep(tmp_path, table=table)
         assert swept.killed
         assert leftover.process.wait(10) == -signal.SIGKILL
         kid = int(leftover.said)
-        while identify(kid) is not None:
+        while table.identify(kid) is not None:
             os.sched_yield()
     finally:
         leftover.end()
@@ -90,6 +103,7 @@ def test_one_that_does_not_listen_is_killed_with_its_group(tmp_path: Path) -> No
 def test_a_process_that_does_not_match_in_all_three_is_left_alone(
     tmp_path: Path,
     leftover: Leftover,
+    table: ProcessTable,
     started: str | None,
     argv: tuple[str, ...] | None,
 ) -> None:
@@ -100,7 +114,7 @@ def test_a_process_that_does_not_match_in_all_three_is_left_alone(
         argv=known.argv if argv is None else argv,
     )
     write_record(tmp_path, noted)
-    assert sweep(tmp_path) == []
+    assert sweep(tmp_path, table=table) == []
     assert leftover.process.poll() is None
     assert list(tmp_path.iterdir()) == []
 
@@ -117,16 +131,20 @@ def test_a_process_that_does_not_match_in_all_three_is_left_alone(
         json.dumps({"pid": "1", "started": "x", "argv": []}),
     ],
 )
-def test_a_torn_record_names_nobody(tmp_path: Path, text: str) -> None:
+def test_a_torn_record_names_nobody(
+    tmp_path: Path, text: str, table: ProcessTable
+) -> None:
     (tmp_path / "7-7.json").write_text(text)
-    assert sweep(tmp_path) == []
+    assert sweep(tmp_path, table=table) == []
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_record_of_the_dead_ends_nobody(tmp_path: Path, leftover: Leftover) -> None:
+def test_a_record_of_the_dead_ends_nobody(
+    tmp_path: Path, leftover: Leftover, table: ProcessTable
+) -> None:
     write_record(tmp_path, leftover.identity)
     leftover.end()
-    assert sweep(tmp_path) == []
+    assert sweep(tmp_path, table=table) == []
 
 
 def test_records_are_private(tmp_path: Path, leftover: Leftover) -> None:
@@ -137,5 +155,5 @@ def test_records_are_private(tmp_path: Path, leftover: Leftover) -> None:
     assert set(asdict(leftover.identity)) == {"pid", "started", "argv"}
 
 
-def test_nothing_to_sweep_is_no_error(tmp_path: Path) -> None:
-    assert sweep(tmp_path / "nothing") == []
+def test_nothing_to_sweep_is_no_error(tmp_path: Path, table: ProcessTable) -> None:
+    assert sweep(tmp_path / "nothing", table=table) == []

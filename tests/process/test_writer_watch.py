@@ -1,15 +1,22 @@
-"""The process table with real processes: who counts, when they come, when they go."""
+"""The process table with real processes: who counts, when they come, when they go.
+
+Everything twice: through /proc, and through psutil as on macOS.
+"""
 
 import fcntl
 import os
 import sys
+import time
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 import trio
 
+from agent import proctable_darwin, proctable_linux
 from agent.engines import Look, Programs
 from agent.gate import Gate, World
+from agent.proctable import ProcessTable
 from agent.writers import WriterWatch
 from tests.support.fake_desktop import (
     APP,
@@ -38,12 +45,28 @@ def environ(home: Path) -> dict[str, str]:
     return {**os.environ, "CODEX_HOME": str(home)}
 
 
-def watching(home: Path, *own: int) -> WriterWatch:
-    return WriterWatch(own_pids=lambda: set(own), home=home)
+class Watching(Protocol):
+    """Makes a watch over `home`; `own` are our own app-servers."""
+
+    def __call__(self, home: Path, *own: int) -> WriterWatch: ...
+
+
+@pytest.fixture(params=[proctable_linux, proctable_darwin])
+def table(request: pytest.FixtureRequest) -> ProcessTable:
+    found: ProcessTable = request.param
+    return found
+
+
+@pytest.fixture
+def watching(table: ProcessTable) -> Watching:
+    def make(home: Path, *own: int) -> WriterWatch:
+        return WriterWatch(own_pids=lambda: set(own), home=home, table=table)
+
+    return make
 
 
 async def test_a_desktop_is_seen_while_it_lives_and_named(
-    tmp_path: Path, home: Path
+    tmp_path: Path, home: Path, watching: Watching
 ) -> None:
     watch = watching(home)
     assert watch.look() == Look()
@@ -59,7 +82,7 @@ async def test_a_desktop_is_seen_while_it_lives_and_named(
 
 
 async def test_its_engine_alone_counts_and_so_does_a_deleted_program(
-    tmp_path: Path, home: Path
+    tmp_path: Path, home: Path, watching: Watching
 ) -> None:
     path = place(tmp_path, ENGINE)
     with trio.fail_after(PATIENCE_S):
@@ -70,7 +93,7 @@ async def test_its_engine_alone_counts_and_so_does_a_deleted_program(
 
 
 async def test_a_desktop_on_another_home_does_not_count(
-    tmp_path: Path, home: Path
+    tmp_path: Path, home: Path, watching: Watching
 ) -> None:
     other = tmp_path / "other-home"
     other.mkdir()
@@ -82,7 +105,7 @@ async def test_a_desktop_on_another_home_does_not_count(
 
 
 async def test_a_home_behind_a_link_is_the_same_home(
-    tmp_path: Path, home: Path
+    tmp_path: Path, home: Path, watching: Watching
 ) -> None:
     link = tmp_path / "link"
     link.symlink_to(home)
@@ -93,7 +116,9 @@ async def test_a_home_behind_a_link_is_the_same_home(
             assert watching(link).look().desktop is not None
 
 
-async def test_without_codex_home_the_users_own_home_counts(tmp_path: Path) -> None:
+async def test_without_codex_home_the_users_own_home_counts(
+    tmp_path: Path, watching: Watching
+) -> None:
     user = tmp_path / "user"
     (user / ".codex").mkdir(parents=True)
     plain = {"PATH": os.defpath, "HOME": str(user), **_mark()}
@@ -104,7 +129,7 @@ async def test_without_codex_home_the_users_own_home_counts(tmp_path: Path) -> N
 
 
 async def test_a_home_that_cannot_be_told_counts_as_ours(
-    tmp_path: Path, home: Path
+    tmp_path: Path, home: Path, watching: Watching
 ) -> None:
     with trio.fail_after(PATIENCE_S):
         argv = shell(place(tmp_path, APP))
@@ -118,7 +143,7 @@ def _mark() -> dict[str, str]:
 
 
 async def test_our_own_writers_and_what_they_started_do_not_count(
-    tmp_path: Path, home: Path
+    tmp_path: Path, home: Path, watching: Watching
 ) -> None:
     engine = place(tmp_path, CLI)
     with trio.fail_after(PATIENCE_S):
@@ -129,7 +154,7 @@ async def test_our_own_writers_and_what_they_started_do_not_count(
 
 
 async def test_a_program_that_becomes_the_desktop_under_its_old_pid_is_seen(
-    tmp_path: Path, home: Path
+    tmp_path: Path, home: Path, watching: Watching
 ) -> None:
     watch = watching(home)
     desktop = place(tmp_path, APP)
@@ -144,7 +169,7 @@ async def test_a_program_that_becomes_the_desktop_under_its_old_pid_is_seen(
 
 
 async def test_the_watch_tells_of_a_desktop_that_comes_and_goes(
-    tmp_path: Path, home: Path
+    tmp_path: Path, home: Path, watching: Watching
 ) -> None:
     looks, heard = trio.open_memory_channel[Look](1_000)
     watch = watching(home)
@@ -162,7 +187,7 @@ async def test_the_watch_tells_of_a_desktop_that_comes_and_goes(
 
 
 async def test_an_old_process_that_ends_is_missed_at_the_next_glance(
-    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, watching: Watching
 ) -> None:
     monkeypatch.setattr("agent.writers.YOUNG_S", 0.0)  # none is looked at again
     watch = watching(home)
@@ -175,7 +200,7 @@ async def test_an_old_process_that_ends_is_missed_at_the_next_glance(
 
 
 async def test_a_gate_over_the_real_table_closes_at_once_and_opens_after_two_looks(
-    tmp_path: Path, home: Path
+    tmp_path: Path, home: Path, watching: Watching
 ) -> None:
     watch = watching(home)
     gate = Gate(at_ms=0)
@@ -196,7 +221,7 @@ async def test_a_gate_over_the_real_table_closes_at_once_and_opens_after_two_loo
 
 
 async def test_an_engine_is_asked_once_for_its_version(
-    tmp_path: Path, home: Path
+    tmp_path: Path, home: Path, watching: Watching
 ) -> None:
     """Until it has answered, and where it never does, it counts as without locks."""
     engine = place(tmp_path, CLI)
@@ -214,11 +239,16 @@ async def test_an_engine_is_asked_once_for_its_version(
 
 
 async def test_another_program_of_that_name_is_let_be_once_it_has_said_so(
-    tmp_path: Path, home: Path
+    tmp_path: Path, home: Path, watching: Watching
 ) -> None:
     watch = watching(home)
     with trio.fail_after(PATIENCE_S):
-        argv = shell(place(tmp_path, "home/u/bin/codex"))
+        path = place(tmp_path, "home/u/bin/codex")
+        # psutil tells starts here with an error of up to a second, and what is younger
+        # than its file is not trusted to be that file.
+        while time.time() - path.stat().st_ctime < 1.1:  # noqa: ASYNC110, TID251
+            await trio.sleep(0.05)
+        argv = shell(path)
         async with open_program(argv, environ(home)):
             assert len(watch.look().foreign) == 1
             async with trio.open_nursery() as nursery:
@@ -227,9 +257,11 @@ async def test_another_program_of_that_name_is_let_be_once_it_has_said_so(
             assert watch.look() == Look()
 
 
-async def test_the_owners_own_patterns_are_used(tmp_path: Path, home: Path) -> None:
+async def test_the_owners_own_patterns_are_used(
+    tmp_path: Path, home: Path, watching: Watching, table: ProcessTable
+) -> None:
     programs = Programs(apps=[r"/odd/place/app$"])
-    watch = WriterWatch(own_pids=set, home=home, programs=programs)
+    watch = WriterWatch(own_pids=set, home=home, programs=programs, table=table)
     with trio.fail_after(PATIENCE_S):
         argv = shell(place(tmp_path, "odd/place/app"))
         async with open_program(argv, environ(home)):
@@ -237,6 +269,7 @@ async def test_the_owners_own_patterns_are_used(tmp_path: Path, home: Path) -> N
             assert watching(home).look() == Look()
 
 
+PYTHON = {"PYTHONHOME": sys.base_prefix}  # its copy does not find its library
 LOCKER = """
 import fcntl, sys
 lock = open(sys.argv[1], "a")
@@ -247,7 +280,7 @@ sys.stdin.readline()
 
 
 async def test_who_holds_a_threads_lock_is_told_without_touching_it(
-    home: Path,
+    home: Path, watching: Watching
 ) -> None:
     folder = home / "thread-writer-locks"
     folder.mkdir()
@@ -256,8 +289,9 @@ async def test_who_holds_a_threads_lock_is_told_without_touching_it(
     watch = watching(home)
     asked = ["held", "free", "missing", "../../etc/passwd"]
     with trio.fail_after(PATIENCE_S):
-        argv = [sys.executable, "-c", LOCKER, str(folder / "held.lock")]
-        async with open_program(argv, environ(home)) as holder:
+        python = place(home, CLI, Path(sys.executable).resolve())
+        argv = [str(python), "-c", LOCKER, str(folder / "held.lock")]
+        async with open_program(argv, environ(home) | PYTHON) as holder:
             writers = watch.holders(asked)
             assert {name: one.pid for name, one in writers.items()} == {
                 "held": holder.pid
@@ -268,7 +302,9 @@ async def test_who_holds_a_threads_lock_is_told_without_touching_it(
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-async def test_a_look_is_quick_enough_to_stand_before_an_act(home: Path) -> None:
+async def test_a_look_is_quick_enough_to_stand_before_an_act(
+    home: Path, watching: Watching
+) -> None:
     watch = watching(home)
     watch.look()
     before = trio.current_time()

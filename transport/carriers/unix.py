@@ -25,6 +25,10 @@ from transport.limits import CONNECT_S
 _MAX_PATH: Final = 107 if sys.platform == "linux" else 103  # sun_path less its NUL
 _BACKLOG: Final = 64
 _NOBODY: Final = -1  # as a peer's uid
+# sys/un.h and sys/ucred.h of macOS: the version (0) and the uid begin `struct xucred`.
+_SOL_LOCAL: Final = 0
+_LOCAL_PEERCRED: Final = 1
+_XUCRED: Final = struct.Struct("=II")
 
 
 class UnixListener(trio.abc.Listener[trio.SocketStream]):
@@ -119,12 +123,24 @@ def socket_path(path: Path) -> Path:
 
 def peer_uid(stream: trio.SocketStream) -> int:
     """Return the uid of the process at the other end, as the kernel knows it."""
-    if sys.platform == "darwin":
-        credentials = stream.socket.getsockopt(0, 1, 8)  # LOCAL_PEERCRED: version, uid
-        return int(struct.unpack("2I", credentials)[1])
-    size = struct.calcsize("3i")
-    raw = stream.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
-    return int(struct.unpack("3i", raw)[1])
+    if sys.platform == "darwin":  # not run on a Mac yet
+        try:
+            raw = stream.socket.getsockopt(_SOL_LOCAL, _LOCAL_PEERCRED, _XUCRED.size)
+        except OSError:
+            return _NOBODY  # it has hung up already
+        return uid_of_xucred(raw)
+    else:  # noqa: RET505 - the checkers know the platform, and take the rest for dead
+        size = struct.calcsize("3i")
+        raw = stream.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+        return int(struct.unpack("3i", raw)[1])
+
+
+def uid_of_xucred(raw: bytes) -> int:
+    """Return the uid in what macOS says of a peer; nobody's where it says it otherwise."""
+    if len(raw) < _XUCRED.size:
+        return _NOBODY
+    version, uid = _XUCRED.unpack_from(raw)
+    return int(uid) if version == 0 else _NOBODY
 
 
 async def _remove_stale(place: Path) -> None:
