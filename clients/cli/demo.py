@@ -5,6 +5,7 @@ device runs on the same machine, and the desktop's window is a stand-in. Each st
 what it tells; the first that is not as told ends the demo with an error.
 """
 
+import math
 from typing import Final
 
 import trio
@@ -12,6 +13,7 @@ import trio
 from clients.cli import demo_steps as steps
 from clients.cli.demo_script import rules
 from clients.cli.demo_stage import open_stage
+from clients.cli.demo_stay import stay
 from clients.cli.exits import CommandError, ExitCode, FailedError
 from clients.cli.screen import Screen
 from clients.cli.style import Span, bold
@@ -31,16 +33,27 @@ A device gets only what you name: without --scopes it may read and nothing else;
 `threadgate devices revoke` cuts it off at once."""
 
 
-async def demo(screen: Screen) -> ExitCode:
-    """Tell the story; FailedError where it is not as told."""
+async def demo(
+    screen: Screen, *, story: bool = True, staying: bool = False
+) -> ExitCode:
+    """Tell the story; FailedError where it is not as told.
+
+    `story` false: only set the stage. `staying`: keep it open until interrupted.
+    """
     screen.say(bold("threadgate: your Codex threads, from your other devices"))
     screen.say("Nothing of yours is used or changed. It takes less than a minute.")
     play: steps.Play | None = None
     try:
-        with trio.fail_after(LIMIT_S):
+        with trio.fail_after(LIMIT_S) as limit:
             async with open_stage(screen, rules()) as stage:
                 play = steps.Play(stage)
-                await _perform(play)
+                await steps.work_at_the_desk(play)
+                async with steps.run_agent(play) as agent:
+                    if story:
+                        await _perform(play)
+                    if staying:
+                        limit.deadline = math.inf
+                        await stay(stage, agent, paired=story)
     except (CommandError, Refusal, TransportError, OSError, trio.TooSlowError) as error:
         where = "before it began" if play is None else f"at step “{play.step}”"
         raise FailedError(f"the demo went wrong {where}: {_why(error)}") from error
@@ -54,15 +67,13 @@ async def demo(screen: Screen) -> ExitCode:
 
 
 async def _perform(play: steps.Play) -> None:
-    await steps.work_at_the_desk(play)
-    async with steps.run_agent(play):
-        await steps.pair_phone(play)
-        await steps.look(play)
-        await steps.start_thread(play)
-        await steps.refuse_a_command(play)
-        await steps.approve_a_command(play)
-        await steps.use_the_desktop(play)
-        await steps.go_on(play)
+    await steps.pair_phone(play)
+    await steps.look(play)
+    await steps.start_thread(play)
+    await steps.refuse_a_command(play)
+    await steps.approve_a_command(play)
+    await steps.use_the_desktop(play)
+    await steps.go_on(play)
 
 
 def _why(error: Exception) -> str:

@@ -28,6 +28,9 @@ TOO_SOON: Final = "Is there anything to add?"
 QUESTION: Final = "When are we on holiday?"
 ANSWER: Final = "In August: you told me so at the desk."
 
+KNOWN: Final = (PLAN, BREADS, TIDY, HOURS, AT_THE_DESK, QUESTION)
+"""What the model has an answer for; everything else it says back."""
+
 
 def _asking(command: str, why: str) -> dict[str, Any]:
     """A command that Codex may only run when a person allows it."""

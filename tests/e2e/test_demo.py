@@ -4,12 +4,15 @@ import os
 import re
 import signal
 import subprocess
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 import trio
 
-from tests.support.cli_runs import command_line, run_cli
+from tests.support.cli_runs import cli_environ, command_line, run_cli
+from tests.support.terminals import open_terminal
 
 LIMIT_S = 120  # the promise: under two minutes
 PATIENCE_S = 60
@@ -83,3 +86,83 @@ async def test_a_demo_that_is_stopped_leaves_nothing(
                 pass
             assert await process.wait() == 128 + number
     assert left_behind(cache) == []
+
+
+@pytest.mark.codex
+async def test_a_demo_that_stays_can_be_typed_by_hand_until_it_is_stopped(
+    cache: Path,
+) -> None:
+    with trio.fail_after(PATIENCE_S):
+        async with started(cache, "demo", "--stay") as process:
+            seen = await told(process, "Ctrl-C here")
+            assert "A second device is paired" not in seen
+            desk, phone = re.findall(r"export THREADGATE_STATE_DIR=(\S+)", seen)
+            (pair,) = re.findall(r"threadgate (pair .+)", seen)
+            await type_by_hand(Path(desk), Path(phone), pair.split())
+            process.send_signal(signal.SIGINT)
+            assert await process.wait() == 128 + signal.SIGINT
+    assert left_behind(cache) == []
+
+
+@pytest.mark.codex
+async def test_a_demo_that_told_its_story_can_stay_with_the_phone_paired(
+    cache: Path,
+) -> None:
+    with trio.fail_after(LIMIT_S):
+        async with started(cache, "demo", "--story", "--stay") as process:
+            seen = await told(process, "Ctrl-C here")
+            assert "This is what the model was sent" in seen
+            phone = re.findall(r"export THREADGATE_STATE_DIR=(\S+)", seen)[1]
+            ran = await run_cli("threads", environ=cli_environ(Path(phone)))
+            assert "Name six breads" in ran.out, ran.err
+            process.send_signal(signal.SIGINT)
+            assert await process.wait() == 128 + signal.SIGINT
+    assert left_behind(cache) == []
+
+
+@asynccontextmanager
+async def started(cache: Path, *args: str) -> AsyncGenerator[trio.Process]:
+    process = await trio.lowlevel.open_process(
+        command_line(*args), env=environ(cache), stdout=subprocess.PIPE
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+        with trio.CancelScope(shield=True):
+            await process.wait()
+
+
+async def told(process: trio.Process, text: str) -> str:
+    """Return all that was said, once `text` was."""
+    assert process.stdout is not None
+    seen = b""
+    while text.encode() not in seen:
+        more = await process.stdout.receive_some()
+        assert more, seen
+        seen += more
+    return seen.decode()
+
+
+async def type_by_hand(desk: Path, phone: Path, pair: list[str]) -> None:
+    """Pair as the demo says, at a terminal, and ask for the breads."""
+    async with open_terminal(desk, *pair) as offering:
+        seen = await offering.wait_for("Ctrl-C withdraws")
+        code = "".join(re.findall(r"TGATE:\w+", seen)).encode()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(connect_phone, phone, code)
+            await offering.wait_for("[y/N]")
+            await offering.type("y\n")
+            await offering.wait_for("Paired: phone")
+        assert await offering.end() == 0
+    breads = "Name six breads, one on each line."
+    ran = await run_cli("new", "--cwd", pair[-1], breads, environ=cli_environ(phone))
+    assert "6. Brioche" in ran.out, ran.out + ran.err
+
+
+async def connect_phone(phone: Path, code: bytes) -> None:
+    ran = await run_cli(
+        "connect", "--name", "phone", environ=cli_environ(phone), stdin=code
+    )
+    assert ran.code == 0, ran.err

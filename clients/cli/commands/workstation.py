@@ -149,12 +149,27 @@ def stdio() -> None:
 
 
 @group.command()
-def demo() -> None:
+def demo(
+    stay: Annotated[
+        bool,
+        typer.Option(
+            "--stay",
+            help="Tell nothing: set the stage, say what to type, stay until Ctrl-C.",
+        ),
+    ] = False,
+    story: Annotated[
+        bool | None,
+        typer.Option(
+            "--story/--no-story", help="Tell the story (with --stay: before it)."
+        ),
+    ] = None,
+) -> None:
     """Show the main job here, in half a minute.
 
     With a scripted model and a temporary CODEX_HOME: it touches nothing of yours.
     """
-    from clients.cli import demo as story
+    from clients.cli import demo as told
     from clients.cli import entry
 
-    raise typer.Exit(entry.run(story.demo))
+    tell = not stay if story is None else story
+    raise typer.Exit(entry.run(partial(told.demo, story=tell, staying=stay)))

@@ -1,0 +1,55 @@
+"""The demo's stage, left open for who wants to type for themselves. Trio shell."""
+
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from clients.cli import demo_script as script
+from clients.cli.demo_actors import Actor, Running
+from clients.cli.demo_stage import Stage
+from clients.cli.exits import FailedError
+from clients.cli.folders import STATE_DIR
+from clients.cli.screen import Screen
+from clients.cli.style import bold
+
+
+async def stay(stage: Stage, agent: Running, *, paired: bool) -> None:
+    """Say what to type, then keep everything open until it is interrupted.
+
+    Raises: FailedError where the Agent ends by itself.
+    """
+    _say(stage.screen, stage, paired=paired)
+    await agent.end()
+    raise FailedError("the Agent of the demo has ended")
+
+
+def _say(screen: Screen, stage: Stage, *, paired: bool) -> None:
+    folder = shlex.quote(str(stage.workspace))
+    pair = [f"threadgate pair --scopes read,write,approve --only {folder}"]
+    connect = ["threadgate connect --name phone     (give it the text of pair)"]
+    look = [
+        "threadgate threads",
+        f'threadgate new --cwd {folder} "{script.BREADS}"',
+    ]
+    screen.say()
+    screen.say(bold("Your turn"))
+    screen.say("All of this stays open. In a second terminal you are the workstation:")
+    _rows(screen, [*_setting(stage.desk), *([] if paired else pair)])
+    screen.say("In a third one you are the phone:")
+    _rows(screen, [*_setting(stage.phone), *([] if paired else connect), *look])
+    screen.say("The scripted model knows these, and says anything else back to you:")
+    _rows(screen, [f'"{text}"' for text in script.KNOWN])
+    screen.say("Ctrl-C here ends and removes all of it.")
+
+
+def _rows(screen: Screen, rows: list[str]) -> None:
+    for row in rows:
+        screen.say(f"  {row}")
+
+
+def _setting(actor: Actor) -> Iterator[str]:
+    yield f"export {STATE_DIR}={shlex.quote(actor.environ[STATE_DIR])}"
+    if shutil.which("threadgate") is None:
+        yield f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH"
