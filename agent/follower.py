@@ -83,6 +83,7 @@ class Follower:
         self._too_many: set[str] = set()
         self._ours: set[str] = set()  # a writer of ours tells of them, or did just now
         self._holders: dict[str, Writer] = {}
+        self._there: dict[str, tuple[Writer | None, bool]] = {}
         self._idle_since: float | None = trio.current_time()
 
     # what sessions say
@@ -233,7 +234,17 @@ class Follower:
         ]
         over = self._paces.choose([*wanted, *children], at=self._now_ms())
         self._holders = self._watch.holders([one for one, _ in self._paces])
+        self._see_who_came()
         self._say_too_many(over)
+
+    def _see_who_came(self) -> None:
+        """A thread is read at once where another program came to it, or left."""
+        crowded = self._lockless
+        there = {one: (self._holders.get(one), crowded) for one, _ in self._paces}
+        for thread_id, who in there.items():
+            if self._there.get(thread_id, who) != who:
+                self._news.setdefault(thread_id, None)
+        self._there = there
 
     def _likely(self) -> list[str]:
         """Return the threads of the list in which something may happen, likeliest first."""
