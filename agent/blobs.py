@@ -35,6 +35,7 @@ from transport.protocol.blobs import (
 )
 from transport.protocol.methods import BLOB_BEGIN, BLOB_CHUNK, BLOB_COMMIT
 
+_SAME_KEPT: Final = 1_024  # files that get the same id when they are sent once more
 _ANSWERS_KEPT: Final = 256  # ends of uploads, for who lost the answer
 
 
@@ -63,6 +64,7 @@ class Blobs:
         self._mint = mint or partial(secrets.token_hex, 16)
         self._open: dict[str, Upload] = {}  # by device
         self._locks: dict[str, trio.Lock] = {}
+        self._same: OrderedDict[tuple[str, str], str] = OrderedDict()  # by SHA-256
         self._ended: OrderedDict[str, tuple[str, str]] = OrderedDict()
 
     async def begin(self, caller: Caller, params: BlobBeginParams) -> BlobBeginResult:
@@ -118,7 +120,8 @@ class Blobs:
     async def commit(
         self, caller: Caller, params: BlobCommitParams
     ) -> BlobCommitResult:
-        """Check the whole and keep it. Asked again, it says the same.
+        """Check the whole and keep it. Asked again, it says the same; the same bytes sent
+        once more have the same id, so that a message can be repeated with its key.
 
         Raises: NotFound, InvalidParams, Internal.
         """
@@ -132,16 +135,30 @@ class Blobs:
             name = self._mint()
             with self._dropping(upload):
                 upload.check_whole()
+                same = (device, upload.declared.sha256)
+                known = self._same.get(same)
+                if known is not None and await self._touched(device, known):
+                    self._drop(device)
+                    return self._committed(upload, known)
                 await self._run(lambda: _check_file(upload))
                 check_alive(caller)
                 await self._run(
                     lambda: self._files.keep(device, upload.id, name, upload.fd)
                 )
                 del self._open[device]
-            self._ended[upload.id] = (device, name)
-            while len(self._ended) > _ANSWERS_KEPT:
-                self._ended.popitem(last=False)
-            return BlobCommitResult(blob_id=name)
+            self._same[same] = name
+            while len(self._same) > _SAME_KEPT:
+                self._same.popitem(last=False)
+            return self._committed(upload, name)
+
+    async def _touched(self, device: str, name: str) -> bool:
+        return await self._run(lambda: self._files.touch(device, name))
+
+    def _committed(self, upload: Upload, name: str) -> BlobCommitResult:
+        self._ended[upload.id] = (upload.device_id, name)
+        while len(self._ended) > _ANSWERS_KEPT:
+            self._ended.popitem(last=False)
+        return BlobCommitResult(blob_id=name)
 
     def is_name(self, blob_id: str) -> bool:
         """Whether this could be an upload's id."""

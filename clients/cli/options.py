@@ -64,6 +64,20 @@ Key = Annotated[
         help="Ask again about an earlier request; it is not done twice.",
     ),
 ]
+Images = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--image", metavar="FILE", help="A picture of this machine; may be repeated."
+    ),
+]
+Mentions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--mention",
+        metavar="PATH",
+        help="A file of the thread's folder, by its path in there; may be repeated.",
+    ),
+]
 Only = Annotated[
     list[Path] | None,
     typer.Option(

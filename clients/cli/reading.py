@@ -1,5 +1,7 @@
 """`status`, `threads`, `read`, `models`, `approvals`: what only looks. Trio shell."""
 
+from pathlib import Path
+
 from clients.cli.doors import open_door
 from clients.cli.exits import ExitCode
 from clients.cli.find import find_folder, find_thread, list_threads, pending_approvals
@@ -7,6 +9,7 @@ from clients.cli.lines.approvals import approval_lines, how_to_answer
 from clients.cli.lines.gate import status_lines
 from clients.cli.lines.models import model_table
 from clients.cli.lines.threads import thread_lines, thread_table
+from clients.cli.pictures import save_all
 from clients.cli.screen import Screen
 from clients.cli.style import BLANK
 from transport.protocol.capabilities import ModelListParams
@@ -49,13 +52,21 @@ async def threads(
 
 
 async def read(
-    screen: Screen, *, host: str | None, thread: str, turns: int, full: bool
+    screen: Screen,
+    *,
+    host: str | None,
+    thread: str,
+    turns: int,
+    full: bool,
+    images: Path | None = None,
 ) -> ExitCode:
     """Show a thread's newest turns, oldest of them first."""
     async with open_door(host) as client:
         thread_id = await find_thread(client, thread)
         params = ThreadReadParams(thread_id=thread_id, turns=turns)
         found = await client.call(THREAD_READ, params)
+        if images is not None:
+            await save_all(screen, client, found.turns, images)
     if screen.as_json:
         screen.json(found.wire())
     more = found.next_cursor is not None

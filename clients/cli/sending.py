@@ -1,13 +1,16 @@
 """`send`, `new`, `interrupt`: the acts on a thread. Trio shell. PROTOCOL.md section 4."""
 
 import secrets
+from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 
 from clients.cli.doors import LinkTeller, open_door
 from clients.cli.exits import ExitCode, FailedError
 from clients.cli.find import find_folder, find_thread
 from clients.cli.following import Start, follow_turn
 from clients.cli.lines.threads import turn_end
+from clients.cli.pictures import message
 from clients.cli.screen import Screen
 from clients.cli.style import Span, dim
 from transport.client import Client
@@ -19,7 +22,6 @@ from transport.protocol.methods import (
 )
 from transport.protocol.threads import ThreadReadParams, ThreadStartParams
 from transport.protocol.turns import (
-    TextInput,
     Turn,
     TurnInterruptParams,
     TurnStartParams,
@@ -43,14 +45,17 @@ async def send(
     after: str | None,
     allow_pending: bool,
     key: str | None,
+    images: Sequence[Path] = (),
+    mentions: Sequence[str] = (),
 ) -> ExitCode:
     """Continue a thread, and follow the turn to its end."""
     async with open_door(host, on_link=LinkTeller(screen).tell) as client:
         thread_id = await find_thread(client, thread)
         last = after if after is not None else await _last_turn(client, thread_id)
+        parts = await message(screen, client, text, images=images, mentions=mentions)
         params = TurnStartParams(
             thread_id=thread_id,
-            input=[TextInput(type="text", text=text)],
+            input=parts,
             expected_last_turn_id=last,
             allow_pending=allow_pending,
             request_key=key or request_key(),
@@ -69,12 +74,15 @@ async def new(
     follow: bool,
     wait_ms: int,
     key: str | None,
+    images: Sequence[Path] = (),
+    mentions: Sequence[str] = (),
 ) -> ExitCode:
     """Start a thread with its first message, and follow the turn to its end."""
     async with open_door(host, on_link=LinkTeller(screen).tell) as client:
+        parts = await message(screen, client, text, images=images, mentions=mentions)
         params = ThreadStartParams(
             cwd=find_folder(client, cwd),
-            input=[TextInput(type="text", text=text)],
+            input=parts,
             request_key=key or request_key(),
             wait_ms=wait_ms,
         )

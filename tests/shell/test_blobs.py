@@ -238,6 +238,18 @@ async def test_the_last_piece_and_the_commit_may_come_again(
         await room.commit(upload, TABLET)
 
 
+async def test_the_same_bytes_have_the_same_id_for_the_same_device(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    room = Room(tmp_path)
+    blob = await room.send(png())
+    assert await room.send(png()) == blob
+    assert await room.send(png(), TABLET) != blob
+    assert len(room.files()) == 2
+    (room.folder / "d1" / blob).unlink()
+    assert await room.send(png()) != blob
+
+
 async def test_one_upload_at_a_time_and_the_same_one_begins_anew(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:

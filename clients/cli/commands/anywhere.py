@@ -1,6 +1,7 @@
 """Commands for a paired device: `connect`, then look and act. Blocking I/O."""
 
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,7 +11,9 @@ from clients.cli.options import (
     AsJson,
     Follow,
     Host,
+    Images,
     Key,
+    Mentions,
     Text,
     ThreadArg,
     Wait,
@@ -108,13 +111,36 @@ def read(
     full: Annotated[
         bool, typer.Option("--full", help="Whole outputs, and diffs.")
     ] = False,
+    images: Annotated[
+        Path | None,
+        typer.Option(
+            "--images", metavar="DIR", help="Also fetch their pictures into a folder."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the newest turns of a thread."""
     from clients.cli import entry, reading
 
-    command = partial(reading.read, host=host, thread=thread, turns=turns, full=full)
+    command = partial(
+        reading.read, host=host, thread=thread, turns=turns, full=full, images=images
+    )
     raise typer.Exit(entry.run(command, as_json=as_json))
+
+
+@group.command()
+def save(
+    picture: Annotated[
+        str, typer.Argument(metavar="PICTURE", help="Its id, as `read` shows it.")
+    ],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file, here.")],
+    host: Host = None,
+) -> None:
+    """Fetch a picture that a turn made or looked at."""
+    from clients.cli import entry, pictures
+
+    command = partial(pictures.save, host=host, picture=picture, file=file)
+    raise typer.Exit(entry.run(command))
 
 
 @group.command()
@@ -154,6 +180,8 @@ def send(
             "--allow-pending", help="Even if this also starts what others queued."
         ),
     ] = False,
+    images: Images = None,
+    mentions: Mentions = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
@@ -169,6 +197,8 @@ def send(
         after=after,
         allow_pending=allow_pending,
         key=key,
+        images=images or (),
+        mentions=mentions or (),
     )
     read_text = partial(asking.read_text, text)
     raise typer.Exit(entry.run_with_text(command, read_text, as_json=as_json))
@@ -184,6 +214,8 @@ def new(
     host: Host = None,
     follow: Follow = True,
     wait: Wait = 0,
+    images: Images = None,
+    mentions: Mentions = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
@@ -197,6 +229,8 @@ def new(
         follow=follow,
         wait_ms=round(wait * 1000),
         key=key,
+        images=images or (),
+        mentions=mentions or (),
     )
     read_text = partial(asking.read_text, text)
     raise typer.Exit(entry.run_with_text(command, read_text, as_json=as_json))

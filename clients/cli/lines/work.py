@@ -104,7 +104,8 @@ def image_lines(item: Image) -> list[Line]:
     made = "tried to make" if item.error else "made"
     verb = "looked at" if item.origin is ImageOrigin.VIEWED else made
     place = visible(item.path) if item.path else "a picture"
-    rows = [line(label("image"), f"{verb} {place}")]
+    fetch = f"  {item.blob_id}" if item.blob_id else ""
+    rows = [line(label("image"), f"{verb} {place}", dim(visible(fetch)))]
     if item.prompt:
         rows.append(line(INDENT, dim(one_line(item.prompt, 300))))
     if item.error:
