@@ -6,7 +6,7 @@ sandbox, provider or policy of ours ever reaches a thread.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from adapter.inputs import user_inputs
 from adapter.jsonrpc import Json
@@ -18,17 +18,25 @@ from adapter.limits import (
     READ_S,
     RESUME_S,
 )
-from adapter.runtime import InputPart, NewThread, ThreadQuery
+from adapter.runtime import NO_WISHES, InputPart, NewThread, ThreadQuery, Wishes
 from generated.codex import (
     AskForApproval,
+    CollaborationMode,
+    ModeKind,
     SandboxMode,
+    SandboxPolicy,
     SortDirection,
+    ThreadBackgroundTerminalsCleanParams,
+    ThreadBackgroundTerminalsListParams,
+    ThreadBackgroundTerminalsTerminateParams,
+    ThreadGoalClearParams,
     ThreadGoalGetParams,
     ThreadGoalSetParams,
     ThreadListParams,
     ThreadQueueListParams,
     ThreadReadParams,
     ThreadResumeParams,
+    ThreadSettingsUpdateParams,
     ThreadSortKey,
     ThreadSourceKind,
     ThreadStartParams,
@@ -36,6 +44,7 @@ from generated.codex import (
     TurnInterruptParams,
     TurnItemsView,
     TurnStartParams,
+    TurnSteerParams,
 )
 
 DEADLINES: Final[Mapping[str, float]] = {
@@ -49,7 +58,13 @@ DEADLINES: Final[Mapping[str, float]] = {
     "thread/start": OTHER_S,
     "thread/name/set": OTHER_S,
     "thread/goal/set": OTHER_S,
+    "thread/goal/clear": OTHER_S,
+    "thread/settings/update": OTHER_S,
+    "thread/backgroundTerminals/list": READ_S,
+    "thread/backgroundTerminals/terminate": OTHER_S,
+    "thread/backgroundTerminals/clean": OTHER_S,
     "turn/start": OTHER_S,
+    "turn/steer": OTHER_S,
     "turn/interrupt": OTHER_S,
 }
 """Every method that we call but initialize, in seconds."""
@@ -84,6 +99,14 @@ POLICIES: Final[Mapping[str, AskForApproval]] = {
     "on-request": "on-request",
     "never": "never",
 }
+MODES: Final[Mapping[str, ModeKind]] = {"default": "default", "plan": "plan"}
+SANDBOX_POLICIES: Final[Mapping[str, SandboxPolicy]] = {
+    "read-only": {"type": "readOnly"},
+    "workspace-write": {"type": "workspaceWrite"},
+    "danger-full-access": {"type": "dangerFullAccess"},
+}
+"""A loaded thread takes no mode by name. What a policy leaves out is narrow: no network,
+no folder but the thread's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,8 +187,24 @@ def get_goal(thread_id: str, *, timeout_s: float | None = None) -> Command:
     return _command("thread/goal/get", params, timeout_s=timeout_s)
 
 
+def set_goal(thread_id: str, objective: str) -> Command:
+    """Pursue something: in a loaded thread turns start by themselves."""
+    params: ThreadGoalSetParams = {
+        "threadId": thread_id,
+        "objective": objective,
+        "status": "active",
+    }
+    return _command("thread/goal/set", params)
+
+
+def clear_goal(thread_id: str) -> Command:
+    """Have no goal any more."""
+    params: ThreadGoalClearParams = {"threadId": thread_id}
+    return _command("thread/goal/clear", params)
+
+
 def pause_goal(thread_id: str, *, timeout_s: float | None = None) -> Command:
-    """Pausing is all that we ever do to a goal here."""
+    """Start no further turn for the goal."""
     params: ThreadGoalSetParams = {"threadId": thread_id, "status": "paused"}
     return _command("thread/goal/set", params, timeout_s=timeout_s)
 
@@ -200,14 +239,99 @@ def name_thread(thread_id: str, name: str) -> Command:
     return _command("thread/name/set", {"threadId": thread_id, "name": name})
 
 
-def start_turn(thread_id: str, parts: Sequence[InputPart], client_key: str) -> Command:
+def start_turn(
+    thread_id: str,
+    parts: Sequence[InputPart],
+    client_key: str,
+    *,
+    wishes: Wishes = NO_WISHES,
+    collaboration: CollaborationMode | None = None,
+    output_schema: Mapping[str, Any] | None = None,
+) -> Command:
     """Start a turn; the key comes back in its userMessage."""
     params: TurnStartParams = {
         "threadId": thread_id,
         "input": user_inputs(parts),
         "clientUserMessageId": client_key,
     }
+    if wishes.model is not None:
+        params["model"] = wishes.model
+    if wishes.effort is not None:
+        params["effort"] = wishes.effort
+    if wishes.cwd is not None:
+        params["cwd"] = wishes.cwd
+    if collaboration is not None:
+        params["collaborationMode"] = collaboration
+    if output_schema is not None:
+        params["outputSchema"] = dict(output_schema)
     return _command("turn/start", params)
+
+
+def steer(
+    thread_id: str, turn_id: str, parts: Sequence[InputPart], client_key: str
+) -> Command:
+    """Put more words into exactly this turn."""
+    params: TurnSteerParams = {
+        "threadId": thread_id,
+        "expectedTurnId": turn_id,
+        "input": user_inputs(parts),
+        "clientUserMessageId": client_key,
+    }
+    return _command("turn/steer", params)
+
+
+def collaboration(mode: str, *, model: str, effort: str | None) -> CollaborationMode:
+    """A mode with Codex's own instructions for it. It names its model and effort: they
+    are the thread's, so that it changes neither."""
+    return {
+        "mode": MODES[mode],
+        "settings": {
+            "model": model,
+            "reasoning_effort": effort,
+            "developer_instructions": None,
+        },
+    }
+
+
+def update_settings(
+    thread_id: str, wishes: Wishes, *, collaboration: CollaborationMode | None = None
+) -> Command:
+    """Change a loaded thread's settings for later turns."""
+    params: ThreadSettingsUpdateParams = {"threadId": thread_id}
+    if wishes.model is not None:
+        params["model"] = wishes.model
+    if wishes.effort is not None:
+        params["effort"] = wishes.effort
+    if wishes.cwd is not None:
+        params["cwd"] = wishes.cwd
+    if wishes.sandbox is not None:
+        params["sandboxPolicy"] = SANDBOX_POLICIES[wishes.sandbox]
+    if wishes.approval_policy is not None:
+        params["approvalPolicy"] = POLICIES[wishes.approval_policy]
+    if collaboration is not None:
+        params["collaborationMode"] = collaboration
+    return _command("thread/settings/update", params)
+
+
+def list_background(thread_id: str) -> Command:
+    """Commands that outlived their turn."""
+    params: ThreadBackgroundTerminalsListParams = {"threadId": thread_id}
+    return _command("thread/backgroundTerminals/list", params)
+
+
+def stop_background(thread_id: str, process_id: str) -> Command:
+    """End one of them."""
+    params: ThreadBackgroundTerminalsTerminateParams = {
+        "threadId": thread_id,
+        "processId": process_id,
+    }
+    return _command("thread/backgroundTerminals/terminate", params)
+
+
+def stop_all_background(thread_id: str) -> Command:
+    """End all of them."""
+    params: ThreadBackgroundTerminalsCleanParams = {"threadId": thread_id}
+    return _command("thread/backgroundTerminals/clean", params)
 
 
 def interrupt(thread_id: str, turn_id: str) -> Command:

@@ -127,6 +127,33 @@ def settings_from(answer: Mapping[str, Any]) -> EffectiveSettings:
         raise AnswerShapeError("settings", why(error)) from error
 
 
+def effective(settings: ThreadSettings) -> EffectiveSettings:
+    """Return a thread's settings as they are compared with a ceiling.
+
+    What is not known is a word that no ceiling contains.
+    """
+    return EffectiveSettings(
+        cwd=settings.cwd or "",
+        sandbox=settings.sandbox or "unknown",
+        approval_policy=settings.approval_policy or "unknown",
+        model=settings.model,
+        effort=settings.effort,
+        mode=settings.mode,
+    )
+
+
+def settings_shown(settings: EffectiveSettings) -> ThreadSettings:
+    """Return them as a thread shows them."""
+    return ThreadSettings(
+        model=settings.model,
+        effort=settings.effort,
+        mode=settings.mode,
+        sandbox=settings.sandbox,
+        approval_policy=settings.approval_policy,
+        cwd=settings.cwd,
+    )
+
+
 def thread_settings_from(answer: Mapping[str, Any]) -> ThreadSettings:
     """Return the same answer, or a `threadSettings`, as a thread shows its settings.
 
@@ -136,12 +163,14 @@ def thread_settings_from(answer: Mapping[str, Any]) -> ThreadSettings:
         effort = answer.get("reasoningEffort", answer.get("effort"))
         mode = answer.get("collaborationMode")
         sandbox = answer.get("sandbox", answer.get("sandboxPolicy"))
+        cwd = maybe_text(answer.get("cwd"))
         return ThreadSettings(
             model=maybe_text(answer.get("model")),
             effort=_word(effort),
             mode=_word(mapping(mode)["mode"]) if mode else None,
             sandbox=sandbox_from(sandbox),
             approval_policy=policy_from(answer["approvalPolicy"]),
+            cwd=prefix(cwd, PATH_BYTES) if cwd else None,
         )
     except MISFITS as error:
         raise AnswerShapeError("settings", why(error)) from error

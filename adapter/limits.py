@@ -35,6 +35,7 @@ QUEUE_TEXT: Final = 500  # characters of each
 # Writing
 PROOF_S: Final = 10.0  # from the answer of turn/start to a turn seen to run
 TURN_END_S: Final = 10.0  # from the answer of turn/interrupt to turn/completed
+SETTLE_S: Final = 2.0  # from a change of settings to the notification of it
 CONFIRM_S: Final = 15.0  # an answered approval that Codex does not confirm
 OWN_RELEASE_S: Final = 1.0  # a lock refusal this soon after our own release is stale
 LOCK_RETRY_S: Final = 0.25
@@ -50,6 +51,7 @@ CITATIONS: Final = 50  # of an agent message
 AGENTS: Final = 100  # that one item is about
 LINE_CHARS: Final = 300  # the one line that stands for an unmapped item
 PREVIEW_CHARS: Final = 200
+COMMAND_BYTES: Final = 4_096  # of a background command in a list
 PATH_BYTES: Final = 4_096  # the kernel's own PATH_MAX
 PLAN_STEPS: Final = 100
 NOTICE_CHARS: Final = 2_000

@@ -65,7 +65,7 @@ def cut_off(live: Live, thread_id: str, at: int) -> Events:
     ]
     if node.running is not None:
         events += break_off(live, node, at)
-    node.said, node.goal = ThreadStatus.UNKNOWN, False
+    node.said, node.goal = ThreadStatus.UNKNOWN, None
     live.still_running = {one for one in live.still_running if one[0] != thread_id}
     return events
 

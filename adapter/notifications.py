@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 
 from adapter import live_items, live_threads, live_turns, passing
 from adapter.failures import error_text
+from adapter.goals import goal_from
 from adapter.history import thread_settings_from
 from adapter.limits import PLAN_STEPS, PREVIEW_CHARS, REASON_BYTES, TEXT_BYTES
 from adapter.live import Events, Live
@@ -29,6 +30,7 @@ from adapter.texts import cut, one_line
 from generated import codex
 from transport.protocol.events import (
     DeltaChannel,
+    GoalChanged,
     Notice,
     NoticeLevel,
     PlanStep,
@@ -164,7 +166,10 @@ def _named(live: Live, raw: Raw, at: int) -> Events:
 def _settings(live: Live, raw: Raw, at: int) -> Events:
     said = cast("codex.ThreadSettingsUpdatedNotification", raw)
     settings = thread_settings_from(mapping(said["threadSettings"]))
-    return live.redescribe(wire_id(said["threadId"]), {"settings": settings}, at)
+    now: dict[str, Any] = {"settings": settings}
+    if settings.cwd is not None:
+        now["cwd"] = settings.cwd
+    return live.redescribe(wire_id(said["threadId"]), now, at)
 
 
 def _removed(reason: str) -> Rule:
@@ -206,11 +211,19 @@ def _hook(live: Live, raw: Raw, at: int) -> Events:
     return [live.event(thread_id, one, at) for one in said]
 
 
-def _goal(live: Live, raw: Raw, _: int) -> Events:
-    """No event in 2.0; an active goal keeps the writer. A cleared one has none."""
-    goal = mapping(raw.get("goal") or {})
-    live.tree.node(wire_id(raw["threadId"])).goal = goal.get("status") == "active"
-    return []
+def _goal(live: Live, raw: Raw, at: int) -> Events:
+    """An active goal keeps the writer. A cleared one has none.
+
+    Codex tells it also when a thread is loaded, and after each of its turns: only a
+    change is told on.
+    """
+    thread_id = wire_id(raw["threadId"])
+    node = live.tree.node(thread_id)
+    goal = goal_from(raw)
+    before, node.goal = node.goal, goal
+    if goal == before:
+        return []
+    return [live.event(thread_id, GoalChanged(goal=goal), at)]
 
 
 _REALTIME: Final = Ignored("voice sessions are never started by us")

@@ -1,4 +1,4 @@
-"""Whether a turn that we asked for really runs. Sans-IO. PROTOCOL.md section 4.
+"""Whether what we asked of a turn really happens. Sans-IO. PROTOCOL.md section 4.
 
 The answer to turn/start is no proof: on a running turn codex 0.145 and 0.147 answer
 with an id that never starts. Proof is turn/started with the answered id, or our key in
@@ -33,14 +33,8 @@ class TurnProof:
             turn_id = _field(params.get("turn"), "id")
             if turn_id is not None:
                 self._started.add(turn_id)
-        elif method in ITEM_NEWS and self._is_ours(params.get("item")):
+        elif method in ITEM_NEWS and is_message(params.get("item"), self._client_key):
             self._with_key = _field(params, "turnId")
-
-    def _is_ours(self, item: object) -> bool:
-        return (
-            _field(item, "type") == "userMessage"
-            and _field(item, "clientId") == self._client_key
-        )
 
     @property
     def turn_id(self) -> str | None:
@@ -48,6 +42,35 @@ class TurnProof:
         if self._with_key is not None:
             return self._with_key
         return self._answered if self._answered in self._started else None
+
+
+class SteerProof:
+    """Watches a running turn for our words. `seen`: the model has them; `over`: it ended."""
+
+    def __init__(self, thread_id: str, turn_id: str, client_key: str) -> None:
+        self.thread_id = thread_id
+        self.seen = False
+        self.over = False
+        self._turn_id = turn_id
+        self._client_key = client_key
+
+    def notified(self, method: str, params: Mapping[str, Any]) -> None:
+        """Look at one notification."""
+        if params.get("threadId") != self.thread_id:
+            return
+        if method in ITEM_NEWS and is_message(params.get("item"), self._client_key):
+            self.seen = True
+        elif method == "turn/completed":
+            self.over = self.over or _field(params.get("turn"), "id") == self._turn_id
+        elif method == "thread/closed":
+            self.over = True
+
+
+def is_message(item: object, client_key: str) -> bool:
+    """Whether an item is the userMessage that was sent with this key."""
+    return (
+        _field(item, "type") == "userMessage" and _field(item, "clientId") == client_key
+    )
 
 
 def _field(value: object, name: str) -> str | None:

@@ -14,7 +14,7 @@ from adapter.app_server import AppServer
 from adapter.capabilities import capabilities, offered_methods
 from adapter.commands import Command
 from adapter.errors import AnswerShapeError, CodexRefusedError
-from adapter.goals import active_goal
+from adapter.goals import answered_goal
 from adapter.history import thread_from, turn_from
 from adapter.limits import (
     KNOWN_MODES,
@@ -27,10 +27,18 @@ from adapter.limits import (
 )
 from adapter.local_rules import decided_alone
 from adapter.owner_commands import models_from, sandbox_fault
-from adapter.refusals import NO_GOAL, not_offered, passes
-from adapter.runtime import PendingWork, RuntimeInfo, ThreadPage, ThreadQuery, TurnPage
+from adapter.refusals import no_goal_is_fine, not_offered, passes
+from adapter.runtime import (
+    Guard,
+    PendingWork,
+    RuntimeInfo,
+    ThreadPage,
+    ThreadQuery,
+    TurnPage,
+)
 from adapter.shapes import MISFITS, mapping, maybe_text, sequence, text, why
 from transport.protocol.capabilities import Capability, ModelInfo
+from transport.protocol.goals import Goal, GoalStatus
 from transport.protocol.threads import Thread
 
 
@@ -97,15 +105,27 @@ class CodexReader:
         except MISFITS as exc:
             raise AnswerShapeError("thread/loaded/list", why(exc)) from exc
 
-    async def pause_goal(self, thread_id: str) -> None:
+    async def goal(self, thread_id: str) -> Goal | None:
+        """Return the goal; asked of an unloaded thread."""
+        try:
+            answer = await self._read(commands.get_goal(thread_id))
+        except CodexRefusedError as exc:
+            if not_offered(exc):
+                return None
+            raise
+        return answered_goal(answer, "thread/goal/get")
+
+    async def pause_goal(self, thread_id: str, *, guard: Guard | None = None) -> None:
         """Pause the active goal, also under a writer of ours: that one obeys."""
         if await self._goal(thread_id) is None:
             return
-        try:
-            await self._server.call(commands.pause_goal(thread_id))
-        except CodexRefusedError as exc:
-            if NO_GOAL not in exc.message:  # cleared in between
-                raise
+        with no_goal_is_fine():  # cleared in between
+            await self._server.call(commands.pause_goal(thread_id), guard=guard)
+
+    async def clear_goal(self, thread_id: str, *, guard: Guard) -> None:
+        """Take the goal away."""
+        with no_goal_is_fine():
+            await self._server.call(commands.clear_goal(thread_id), guard=guard)
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
         """Return the models, of a bounded number of pages."""
@@ -154,13 +174,10 @@ class CodexReader:
 
     async def _goal(self, thread_id: str) -> str | None:
         """Return the objective of an active goal: only such a one starts turns."""
-        try:
-            answer = await self._read(commands.get_goal(thread_id))
-        except CodexRefusedError as exc:
-            if not_offered(exc):
-                return None
-            raise
-        return active_goal(answer)
+        goal = await self.goal(thread_id)
+        if goal is None or goal.status is not GoalStatus.ACTIVE:
+            return None
+        return goal.objective
 
     async def _is_legacy(self, thread_id: str) -> bool:
         if thread_id not in self._legacy:

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from transport.protocol.approvals import Approval
+from transport.protocol.background import BackgroundCommand
 from transport.protocol.capabilities import Capability, ModelInfo
 from transport.protocol.events import DeltaChannel, EventData
+from transport.protocol.goals import Goal
 from transport.protocol.items import Item
 from transport.protocol.threads import Thread, ThreadStatus
 from transport.protocol.turns import Turn
@@ -96,6 +98,31 @@ class EffectiveSettings:
     approval_policy: str
     model: str | None
     effort: str | None
+    mode: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """Settings that a client asks for, from now on. What is `None` is not sent at all."""
+
+    model: str | None = None
+    effort: str | None = None
+    mode: str | None = None
+    cwd: str | None = None
+    sandbox: str | None = None
+    approval_policy: str | None = None
+
+
+NO_WISHES: Final = Wishes()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steered:
+    """A message that went into a running turn. `pending`: Codex has it, and the model
+    takes it with its next call."""
+
+    turn: Turn
+    pending: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,8 +246,16 @@ class Reader(Protocol):
         """Return what a resume would start by itself."""
         ...
 
-    async def pause_goal(self, thread_id: str) -> None:
+    async def goal(self, thread_id: str) -> Goal | None:
+        """Return the thread's goal."""
+        ...
+
+    async def pause_goal(self, thread_id: str, *, guard: Guard | None = None) -> None:
         """Pause the thread's active goal; nothing where there is none."""
+        ...
+
+    async def clear_goal(self, thread_id: str, *, guard: Guard) -> None:
+        """Take the thread's goal away; nothing where there is none."""
         ...
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
@@ -265,6 +300,11 @@ class ThreadWriter(Protocol):
         """The newest turn that this writer loaded or ran."""
         ...
 
+    @property
+    def settings(self) -> EffectiveSettings | None:
+        """The loaded thread's settings as they are now, once it is loaded."""
+        ...
+
     def knows_turn(self, turn_id: str) -> bool:
         """Whether this writer loaded or ran that turn."""
         ...
@@ -305,21 +345,70 @@ class ThreadWriter(Protocol):
         ...
 
     async def start_turn(
-        self, parts: Sequence[InputPart], *, client_key: str, guard: Guard
+        self,
+        parts: Sequence[InputPart],
+        *,
+        client_key: str,
+        guard: Guard,
+        wishes: Wishes = NO_WISHES,
+        output_schema: Mapping[str, Any] | None = None,
     ) -> Turn:
         """Start a turn and wait until it is proved to run (10 s).
 
+        `wishes` (model, effort, mode, cwd) hold for later turns too, `output_schema`
+        for this one.
         Proof: `turn/started` with the answered id, or our key in a userMessage.
         Raises: CodexRefusedError or NotDeliveredError (no effect), NoAnswerError
         (unknown), what `guard` raises (not sent).
         """
         ...
 
-    async def interrupt(self, turn_id: str) -> Turn:
+    async def steer(
+        self, turn_id: str, parts: Sequence[InputPart], *, client_key: str, guard: Guard
+    ) -> Steered:
+        """Put more words into the running turn of that id, and into no other.
+
+        Waits for our key in a userMessage (10 s); after that it is `pending`. Raises:
+        as start_turn; CodexRefusedError also where another turn runs, or none.
+        """
+        ...
+
+    async def change_settings(
+        self, wishes: Wishes, *, guard: Guard
+    ) -> EffectiveSettings:
+        """Change the loaded thread's settings; return them as Codex tells them then."""
+        ...
+
+    async def interrupt(self, turn_id: str, *, background: bool = False) -> Turn:
         """Stop this turn and its sub-agents' turns; pause the goal; return it, ended.
 
-        Pending approvals of the tree are withdrawn.
+        Pending approvals of the tree are withdrawn. `background`: its threads'
+        background commands are ended too.
         """
+        ...
+
+    async def background_commands(self, thread_id: str) -> Sequence[BackgroundCommand]:
+        """Return what runs in the background in a thread and those below it."""
+        ...
+
+    async def stop_background(self, thread_id: str, item_id: str) -> None:
+        """End one background command. Raises: NotFound, AdapterError."""
+        ...
+
+    async def goal(self) -> Goal | None:
+        """Return the loaded thread's goal."""
+        ...
+
+    async def set_goal(self, objective: str, *, guard: Guard) -> Goal:
+        """Give the loaded thread an active goal: turns start by themselves."""
+        ...
+
+    async def pause_goal(self, *, guard: Guard | None = None) -> None:
+        """Pause the loaded thread's active goal; nothing where there is none."""
+        ...
+
+    async def clear_goal(self, *, guard: Guard) -> None:
+        """Take the loaded thread's goal away; nothing where there is none."""
         ...
 
     def approvals(self) -> Sequence[Approval]:

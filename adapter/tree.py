@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from transport.protocol.gateway import LeaseState
+from transport.protocol.goals import Goal, GoalStatus
 from transport.protocol.threads import Thread, ThreadMode, ThreadStatus
 
 _WAITING: Final = frozenset(
@@ -37,7 +38,7 @@ class Node:
     said: ThreadStatus = ThreadStatus.UNKNOWN
     running: str | None = None
     last_turn: str | None = None
-    goal: bool = False
+    goal: Goal | None = None
     legacy: bool = False
     prompt: str = ""
     name: str | None = None
@@ -52,7 +53,12 @@ class Node:
     @property
     def active(self) -> bool:
         """A turn runs, or Codex says that something does, or a goal will start one."""
-        return self.running is not None or self.said in _ACTIVE or self.goal
+        return self.running is not None or self.said in _ACTIVE or self.pursues
+
+    @property
+    def pursues(self) -> bool:
+        """Whether an active goal starts turns."""
+        return self.goal is not None and self.goal.status is GoalStatus.ACTIVE
 
     def rest(self, *, failed: bool) -> None:
         """The running turn has ended; Codex should have said so before, with idle."""

@@ -4,20 +4,23 @@ Every act takes a `guard`: a last look, made when all waiting is over, right bef
 first byte is written. What happened after that is answered, refused, or unknown.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from typing import Any
 
 import trio
 
 from adapter import commands
 from adapter.app_server import AppServer
 from adapter.approvals import Reply
+from adapter.background import Background
 from adapter.errors import (
     AdapterError,
     AnswerShapeError,
     NoAnswerError,
     NotDeliveredError,
 )
+from adapter.goals import answered_goal
 from adapter.history import turn_from
 from adapter.interrupt import Interrupt
 from adapter.limits import (
@@ -28,17 +31,26 @@ from adapter.limits import (
 )
 from adapter.loading import adopt, id_of, inner, newest_turns, take_lock
 from adapter.proof import TurnProof
+from adapter.refusals import no_goal_is_fine
 from adapter.runtime import (
+    NO_WISHES,
     NOTHING_FILLED,
+    EffectiveSettings,
     Filled,
     Guard,
     InputPart,
     Loaded,
     NewThread,
     RuntimeInfo,
+    Steered,
+    Wishes,
 )
+from adapter.steering import Steering
+from adapter.thread_settings import LoadedSettings
 from transport.errors import NotFound
 from transport.protocol.approvals import Approval, ApprovalState
+from transport.protocol.background import BackgroundCommand
+from transport.protocol.goals import Goal, GoalStatus
 from transport.protocol.threads import ThreadStatus
 from transport.protocol.turns import Turn, TurnStatus
 
@@ -62,6 +74,9 @@ class CodexWriter:
         self._acts = 0
         self._loaded = trio.Event()
         self._shell_runs = False
+        self._settings = LoadedSettings(server)
+        self._steering = Steering(server, self._turn)
+        self._background = Background(server)
 
     @property
     def thread_id(self) -> str | None:
@@ -88,6 +103,11 @@ class CodexWriter:
         if self._thread_id is None:
             return None
         return self._server.normalizer.last_turn(self._thread_id)
+
+    @property
+    def settings(self) -> EffectiveSettings | None:
+        """The loaded thread's settings as they are now."""
+        return None if self._thread_id is None else self._settings.now(self._thread_id)
 
     def knows_turn(self, turn_id: str) -> bool:
         """Whether this writer loaded or ran that turn."""
@@ -159,14 +179,25 @@ class CodexWriter:
             return Loaded(thread=thread, settings=settings, last_turn=None)
 
     async def start_turn(
-        self, parts: Sequence[InputPart], *, client_key: str, guard: Guard
+        self,
+        parts: Sequence[InputPart],
+        *,
+        client_key: str,
+        guard: Guard,
+        wishes: Wishes = NO_WISHES,
+        output_schema: Mapping[str, Any] | None = None,
     ) -> Turn:
         """Start a turn and wait until it is proved to run."""
-        thread_id = self._thread_id
-        if thread_id is None:
-            raise NotDeliveredError("turn/start")
+        thread_id = self._root("turn/start")
         proof = TurnProof(thread_id, client_key)
-        command = commands.start_turn(thread_id, parts, client_key)
+        command = commands.start_turn(
+            thread_id,
+            parts,
+            client_key,
+            wishes=wishes,
+            collaboration=self._settings.collaboration(thread_id, wishes),
+            output_schema=output_schema,
+        )
         with self._acting(), self._server.watching(proof.notified):
             # An odd answer is no refusal: the stream tells whether the turn runs.
             with suppress(AnswerShapeError):
@@ -182,13 +213,77 @@ class CodexWriter:
                 id=proof.turn_id, thread_id=thread_id, status=TurnStatus.IN_PROGRESS
             )
 
-    async def interrupt(self, turn_id: str) -> Turn:
+    async def steer(
+        self, turn_id: str, parts: Sequence[InputPart], *, client_key: str, guard: Guard
+    ) -> Steered:
+        """Put more words into the running turn of that id, and into no other."""
+        thread_id = self._root("turn/steer")
+        with self._acting():
+            return await self._steering.run(
+                thread_id, turn_id, parts, client_key=client_key, guard=guard
+            )
+
+    async def change_settings(
+        self, wishes: Wishes, *, guard: Guard
+    ) -> EffectiveSettings:
+        """Change the loaded thread's settings; return them as they are then."""
+        thread_id = self._root("thread/settings/update")
+        with self._acting():
+            now = await self._settings.change(thread_id, wishes, guard=guard)
+        if now is None:
+            raise AnswerShapeError("thread/settings/update", "no settings were told")
+        return now
+
+    async def interrupt(self, turn_id: str, *, background: bool = False) -> Turn:
         """Stop this turn and its sub-agents' turns; return it, ended.
 
         Raises: NotFound (no such turn here), AdapterError.
         """
         with self._acting():
-            return await Interrupt(self._server, self._thread_id).run(turn_id)
+            turn = await Interrupt(self._server, self._thread_id).run(turn_id)
+            if background:
+                tree = self._server.normalizer.tree(turn.thread_id)
+                await self._background.stop_all(tree)
+            return turn
+
+    async def background_commands(self, thread_id: str) -> Sequence[BackgroundCommand]:
+        """Return what runs in the background in a thread and those below it."""
+        return await self._background.list_below(thread_id)
+
+    async def stop_background(self, thread_id: str, item_id: str) -> None:
+        """End one background command."""
+        with self._acting():
+            await self._background.stop(thread_id, item_id)
+
+    async def goal(self) -> Goal | None:
+        """Return the loaded thread's goal."""
+        command = commands.get_goal(self._root("thread/goal/get"))
+        return answered_goal(await self._server.call(command), command.method)
+
+    async def set_goal(self, objective: str, *, guard: Guard) -> Goal:
+        """Give the loaded thread an active goal."""
+        command = commands.set_goal(self._root("thread/goal/set"), objective)
+        with self._acting():
+            answer = await self._server.call(command, guard=guard)
+        goal = answered_goal(answer, command.method)
+        if goal is None:
+            raise AnswerShapeError(command.method, "no goal was told")
+        return goal
+
+    async def pause_goal(self, *, guard: Guard | None = None) -> None:
+        """Pause the loaded thread's active goal."""
+        goal = await self.goal()
+        if goal is None or goal.status is not GoalStatus.ACTIVE:
+            return
+        command = commands.pause_goal(self._root("thread/goal/set"))
+        with self._acting():
+            await self._server.call(command, guard=guard)
+
+    async def clear_goal(self, *, guard: Guard) -> None:
+        """Take the loaded thread's goal away."""
+        command = commands.clear_goal(self._root("thread/goal/clear"))
+        with self._acting(), no_goal_is_fine():
+            await self._server.call(command, guard=guard)
 
     def approvals(self) -> Sequence[Approval]:
         """Pending approvals, oldest first."""
@@ -264,6 +359,12 @@ class CodexWriter:
         self._thread_id = thread_id
         self._shell_runs = not self._loaded.is_set()
         self._loaded.set()
+
+    def _root(self, method: str) -> str:
+        """Return the thread that is loaded. Raises: NotDeliveredError."""
+        if self._thread_id is None:
+            raise NotDeliveredError(method)
+        return self._thread_id
 
     def _turn(self, turn_id: str) -> Turn | None:
         known = self._server.normalizer

@@ -147,7 +147,7 @@ async def _run(
             await _open_reader(door, readers)
             async with trio.open_nursery() as acting:
                 acts = Acts(acting)
-                await _serve(config, state, door, feed, acts, stop, task_status)
+                await _serve(config, state, door, feed, acts, acting, stop, task_status)
                 acting.cancel_scope.cancel(reason="the Agent closes")
             leases.cancel_scope.cancel(reason="the Agent closes")
         readers.cancel_scope.cancel(reason="the Agent closes")
@@ -177,6 +177,7 @@ async def _serve(
     door: Door,
     feed: Feed,
     acts: Acts,
+    acting: trio.Nursery,
     stop: trio.Event,
     task_status: trio.TaskStatus[Running],
 ) -> None:
@@ -194,6 +195,7 @@ async def _serve(
         table=table,
         reach=reach,
     )
+    await acting.start(partial(door.delivering.serve, acts, doors.caller_of))
     async with trio.open_nursery() as connections:
         async with trio.open_nursery() as accepting:
             running = await _listen(config, doors, accepting, connections, stop)

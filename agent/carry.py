@@ -54,12 +54,17 @@ class Carrier:
         self._now_ms = now_ms
 
     async def carry(
-        self, flight: Flight, lease: Lease, steps: Steps[R], *, ends_writer: bool = True
+        self,
+        flight: Flight,
+        lease: Lease | None,
+        steps: Steps[R],
+        *,
+        ends_writer: bool = True,
     ) -> R:
         """Run `steps`; they hand the flight in, act and record.
 
-        A failure ends the writer too unless it runs something, or `ends_writer` is
-        False. A cancellation from outside is told after the act's end. Raises: Refusal.
+        `lease`: None where the act goes through the reader. A failure ends the writer
+        too unless it runs something, or `ends_writer` is False. A cancellation from outside is told after the act's end. Raises: Refusal.
         """
         sent = Sent()
         failure: Exception | None = None
@@ -71,7 +76,7 @@ class Carrier:
         unknown = sent.is_out and not isinstance(failure, _NO_EFFECT)
         with trio.move_on_after(ROOM_S, shield=True):
             await self._settle(flight, unknown=unknown)
-            if ends_writer:
+            if ends_writer and lease is not None:
                 await self.leave_nothing(lease)
         raise self._verdict(flight, failure, unknown=unknown) from failure
 

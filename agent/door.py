@@ -1,8 +1,9 @@
 """Joins everything that stands between a caller and Codex. Trio shell, no decisions.
 
 Who owns the tree (agent/app.py) starts, in this order: `door.supervisor.serve`,
-`door.watch.serve`, then opens its accept loops. `handler_nursery` runs the writers; it is
-closed after every session has ended and before the reader.
+`door.watch.serve`, `door.delivering.serve`, then opens its accept loops.
+`handler_nursery` runs the writers; it is closed after every session has ended and
+before the reader.
 """
 
 from collections.abc import Callable
@@ -13,28 +14,39 @@ import trio
 
 from adapter.errors import AdapterError
 from adapter.runtime import Emit, Runtime, RuntimeEvent
-from agent.admission import Admission
+from agent.admission import Acts, Admission
 from agent.approving import Approving
 from agent.audit import Audit
+from agent.background_commands import BackgroundCommands
 from agent.blob_files import BlobFiles
 from agent.blobs import Blobs
 from agent.config import Config
+from agent.delivering import Delivering
 from agent.engines import Programs
 from agent.follower import Follower
 from agent.gatekeeper import GateKeeper
 from agent.inputs import Inputs
 from agent.lease_pool import LeasePool
 from agent.ledger import Ledger
+from agent.message_queue import MessageQueue
 from agent.offering import Offering
 from agent.offload import Runner, in_thread
 from agent.pictures import Pictures
+from agent.queue_table import QueueTable
 from agent.reading import Reading
 from agent.roots import Roots
 from agent.sight import Sight
 from agent.standing import Others, mode_of
 from agent.store import Store
 from agent.supervisor import Supervisor
+from agent.taking import Taking
+from agent.thread_goal import ThreadGoal
 from agent.thread_locks import ThreadLocks
+from agent.thread_settings import SettingsChange
+from agent.thread_start import ThreadStart
+from agent.turn_interrupt import TurnInterrupt
+from agent.turn_start import TurnStart
+from agent.turn_steer import TurnSteer
 from agent.way import Way
 from agent.writers import Watch, WriterWatch
 from transport.errors import Refusal
@@ -54,6 +66,8 @@ class Door:
     reading: Reading
     approving: Approving
     admission: Admission
+    acts: Acts
+    delivering: Delivering
     offering: Offering
     blobs: Blobs
     pictures: Pictures
@@ -105,7 +119,6 @@ def build_door(
         idle_s=config.idle_s,
     )
     supervisor.on_change = partial(_runtime_changed, supervisor, keeper, table)
-    keeper.on_change = pool.gate_changed
     if table is not None:
         supervisor.hold_s = table.settling_s
         table.on_look = keeper.saw
@@ -133,6 +146,41 @@ def build_door(
         now_ms=now_ms,
     )
     pool.listen(follower.heard)
+    way = Way(
+        supervisor=supervisor,
+        keeper=keeper,
+        pool=pool,
+        sight=sight,
+        watch=eyes,
+        ledger=ledger,
+        inputs=Inputs(blobs, run=run),
+        emit=emit,
+        now_ms=now_ms,
+        hand_over=follower.hand_over,
+    )
+    taking = Taking(way)
+    acts = Acts(
+        turn_start=TurnStart(way, taking),
+        turn_steer=TurnSteer(way),
+        turn_interrupt=TurnInterrupt(way),
+        thread_start=ThreadStart(way),
+        settings=SettingsChange(way, taking),
+        goal=ThreadGoal(way, taking, supervisor=supervisor, head=head),
+        background=BackgroundCommands(way, head=head),
+        queue=MessageQueue(
+            QueueTable(store), way, emit=emit, head=head, now_ms=now_ms, run=run
+        ),
+    )
+    admission = Admission(way, acts, locks=locks)
+    delivering = Delivering(
+        acts.queue,
+        deliver=admission.start_turn,
+        keeper=keeper,
+        pool=pool,
+        watch=eyes,
+        now_ms=now_ms,
+    )
+    keeper.on_change = partial(_gate_changed, pool, delivering)
     return Door(
         supervisor=supervisor,
         watch=table,
@@ -159,26 +207,19 @@ def build_door(
             now_ms=now_ms,
             run=run,
         ),
-        admission=Admission(
-            Way(
-                supervisor=supervisor,
-                keeper=keeper,
-                pool=pool,
-                sight=sight,
-                watch=eyes,
-                ledger=ledger,
-                inputs=Inputs(blobs, run=run),
-                emit=emit,
-                now_ms=now_ms,
-                hand_over=follower.hand_over,
-            ),
-            locks=locks,
-        ),
+        admission=admission,
+        acts=acts,
+        delivering=delivering,
         offering=Offering(supervisor=supervisor, keeper=keeper, now_ms=now_ms),
         blobs=blobs,
         pictures=pictures,
         follower=follower,
     )
+
+
+def _gate_changed(pool: LeasePool, delivering: Delivering) -> None:
+    pool.gate_changed()
+    delivering.ring()
 
 
 def _runtime_changed(

@@ -72,6 +72,7 @@ def build_doors(
         audit=state.audit,
         rights_of=rights_of,
         stop_turns_of=door.admission.stop_turns_of,
+        drop_queue_of=door.acts.queue.drop_device,
         forget_blobs=door.blobs.forget,
     )
     pairings = Pairings(_household(config, state, agent, owner, reach), state.devices)
@@ -84,6 +85,7 @@ def build_doors(
         devices=lambda: [one.id for one in state.devices.all()],
         withdraw_offer=pairings.withdraw,
         stop_turns_of=door.admission.stop_turns_of,
+        drop_queue_of=door.acts.queue.drop_device,
     )
     house = House(
         door=door,

@@ -17,7 +17,17 @@ from agent.panic import PanicSwitch
 from agent.refusals import storage_failed
 from agent.rights import Door
 from agent.router import Call, Handler
-from transport.protocol import admin, approvals, blobs, gateway, methods, session
+from transport.protocol import (
+    admin,
+    approvals,
+    background,
+    blobs,
+    gateway,
+    goals,
+    methods,
+    queue,
+    session,
+)
 from transport.protocol import threads as thread_models
 from transport.protocol import turns as turn_models
 
@@ -105,6 +115,16 @@ def build_handlers(house: House) -> dict[str, Handler]:
     ) -> turn_models.TurnResult:
         return await door.admission.interrupt(call.rights.caller, params)
 
+    async def turn_steer(
+        call: Call, params: turn_models.TurnSteerParams
+    ) -> turn_models.TurnSteerResult:
+        return await door.admission.steer(call.rights.caller, params)
+
+    async def thread_settings(
+        call: Call, params: thread_models.ThreadSettingsParams
+    ) -> thread_models.ThreadResult:
+        return await door.admission.change_settings(call.rights.caller, params)
+
     async def blob_begin(
         call: Call, params: blobs.BlobBeginParams
     ) -> blobs.BlobBeginResult:
@@ -155,7 +175,12 @@ def build_handlers(house: House) -> dict[str, Handler]:
         methods.APPROVAL_ANSWER.name: approval_answer,
         methods.THREAD_START.name: thread_start,
         methods.TURN_START.name: turn_start,
+        methods.TURN_STEER.name: turn_steer,
         methods.TURN_INTERRUPT.name: turn_interrupt,
+        methods.THREAD_SETTINGS.name: thread_settings,
+        **_queue(door),
+        **_background(door),
+        **_goal(door),
         methods.BLOB_BEGIN.name: blob_begin,
         methods.BLOB_CHUNK.name: blob_chunk,
         methods.BLOB_COMMIT.name: blob_commit,
@@ -169,6 +194,53 @@ def build_handlers(house: House) -> dict[str, Handler]:
         methods.AUDIT_LIST.name: audit_list,
         methods.GATEWAY_LOCK.name: house.panic.lock,
         methods.GATEWAY_UNLOCK.name: house.panic.unlock,
+    }
+
+
+def _queue(door: CodexDoor) -> dict[str, Handler]:
+    async def rows(call: Call, params: queue.QueueListParams) -> queue.QueueListResult:
+        return await door.acts.queue.waiting(call.rights.caller, params)
+
+    async def delete(
+        call: Call, params: queue.QueueDeleteParams
+    ) -> queue.QueueDeleteResult:
+        return await door.admission.delete_queued(call.rights.caller, params)
+
+    return {methods.QUEUE_LIST.name: rows, methods.QUEUE_DELETE.name: delete}
+
+
+def _background(door: CodexDoor) -> dict[str, Handler]:
+    async def rows(
+        call: Call, params: background.BackgroundListParams
+    ) -> background.BackgroundListResult:
+        return await door.acts.background.list(call.rights.caller, params)
+
+    async def stop(
+        call: Call, params: background.BackgroundStopParams
+    ) -> background.BackgroundStopResult:
+        return await door.admission.stop_background(call.rights.caller, params)
+
+    return {methods.BACKGROUND_LIST.name: rows, methods.BACKGROUND_STOP.name: stop}
+
+
+def _goal(door: CodexDoor) -> dict[str, Handler]:
+    async def get(call: Call, params: goals.GoalGetParams) -> goals.GoalGetResult:
+        return await door.acts.goal.get(call.rights.caller, params)
+
+    async def set_one(call: Call, params: goals.GoalSetParams) -> goals.GoalResult:
+        return await door.admission.set_goal(call.rights.caller, params)
+
+    async def pause(call: Call, params: goals.GoalPauseParams) -> goals.GoalResult:
+        return await door.admission.pause_goal(call.rights.caller, params)
+
+    async def clear(call: Call, params: goals.GoalClearParams) -> goals.GoalResult:
+        return await door.admission.clear_goal(call.rights.caller, params)
+
+    return {
+        methods.GOAL_GET.name: get,
+        methods.GOAL_SET.name: set_one,
+        methods.GOAL_PAUSE.name: pause,
+        methods.GOAL_CLEAR.name: clear,
     }
 
 

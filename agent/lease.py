@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import trio
 
-from adapter.runtime import Loaded, ThreadWriter
+from adapter.runtime import EffectiveSettings, Loaded, ThreadWriter
 from agent.changes import Changes
 from transport.protocol.threads import Thread
 
@@ -47,6 +47,12 @@ class Lease:
         """The writer, where it is certain that it was started."""
         assert self.writer is not None
         return self.writer
+
+    @property
+    def settings(self) -> EffectiveSettings:
+        """The loaded thread's settings as they are now."""
+        assert self.loaded is not None
+        return self.started_writer.settings or self.loaded.settings
 
     @property
     def is_quiet(self) -> bool:

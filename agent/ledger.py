@@ -167,16 +167,46 @@ class Ledger:
         with suppress(StoreUnavailableError):  # the row without it still says unknown
             await self._run(partial(self._store.put, flight.row))
 
-    async def done(self, flight: Flight, result: WireModel, turn_id: str) -> None:
+    async def done(
+        self, flight: Flight, result: WireModel, turn_id: str | None
+    ) -> None:
         """Store the answer for repeats."""
+        flight.row = self._as_done(flight.row, result, turn_id)
+        await self._settle(flight, partial(self._store.put, flight.row), flight.row)
+
+    def _as_done(self, row: KeyRow, result: WireModel, turn_id: str | None) -> KeyRow:
         outcome = result.model_dump_json(by_alias=True, exclude_none=True)
         if len(outcome) > OUTCOME_BYTES:
             outcome = _without_items(result)
         at = self._now_ms()
-        flight.row = replace(
-            flight.row, state=RowState.DONE, turn=turn_id, outcome=outcome, at=at
-        )
-        await self._settle(flight, partial(self._store.put, flight.row), flight.row)
+        return replace(row, state=RowState.DONE, turn=turn_id, outcome=outcome, at=at)
+
+    async def keep(
+        self,
+        flight: Flight,
+        event: str,
+        result: WireModel,
+        store: Callable[[KeyRow], None],
+    ) -> None:
+        """An act of ours alone: it and its answer are on the disk together, or neither.
+
+        `store` writes both, in one transaction. Raises: Internal, Overloaded.
+        """
+        row = self._as_done(flight.row, result, None)
+        fields = {"device": row.device, "thread": row.thread, "key": row.key}
+
+        def work() -> None:
+            self._audit.record(event, **fields)
+            store(row)
+
+        try:
+            await self._run(work)
+        except StoreFullError as exc:
+            raise Overloaded("The ledger of messages is full; wait a day.") from exc
+        except (StoreUnavailableError, AuditUnavailableError) as exc:
+            audit = isinstance(exc, AuditUnavailableError)
+            raise storage_failed("audit log" if audit else "ledger") from exc
+        flight.row = row
 
     async def unknown(self, flight: Flight) -> None:
         """Nobody knows whether it happened; it will never be sent again."""

@@ -66,6 +66,16 @@ UNKNOWN_MS: Final = 7 * 24 * 3_600_000  # a person may come back after a week
 ROWS: Final = 50_000  # about 25 MB; above it the oldest finished rows go first
 OUTCOME_BYTES: Final = 64 * 1024  # a stored answer; items are left out above it
 
+# The Agent's own queue
+QUEUE_A_THREAD: Final = 16  # more is not a queue but a script: use request keys
+QUEUE_ALL: Final = 128  # in all; a message is 200 KB at most: 26 MB
+QUEUE_MS: Final = 24 * 3_600_000  # what was meant a day ago may not be meant now
+QUEUE_PREVIEW: Final = 200  # characters of a message in lists and events
+QUEUE_RETRY_S: Final = 2.0  # after a refusal that may pass
+QUEUE_SLOW_S: Final = 15.0  # while others' work waits in the thread: a person decides
+QUEUE_LOCK_S: Final = 1.0  # looking into /proc/locks for a foreign holder's end
+SCHEMA_BYTES: Final = 32 * 1024  # of an output schema, as JSON
+
 # Audit
 AUDIT_BYTES: Final = 8 * 1024 * 1024  # a file; about 40,000 entries
 AUDIT_FILES: Final = 5  # this one and four older ones

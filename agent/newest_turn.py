@@ -21,17 +21,24 @@ from transport.protocol.turns import Turn, TurnStatus
 
 def check_idle(lease: Lease) -> None:
     """Raise `Conflict` (running) while the writer's thread has a turn."""
-    writer = lease.writer
-    if writer is None or writer.running_turn_id is None:
+    turn = running_turn(lease)
+    if turn is None:
         return
-    turn_id = writer.running_turn_id
-    turn = writer.live_turn(turn_id) or Turn(
-        id=turn_id, thread_id=lease.key, status=TurnStatus.IN_PROGRESS
-    )
     raise running(
         turn,
         "A turn is running in this thread; nothing was sent. Wait for its end, or "
         "interrupt it.",
+    )
+
+
+def running_turn(lease: Lease) -> Turn | None:
+    """Return the turn that runs in the lease's own thread."""
+    writer = lease.writer
+    if writer is None or writer.running_turn_id is None:
+        return None
+    turn_id = writer.running_turn_id
+    return writer.live_turn(turn_id) or Turn(
+        id=turn_id, thread_id=lease.key, status=TurnStatus.IN_PROGRESS
     )
 
 

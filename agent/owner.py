@@ -43,6 +43,7 @@ class Owner:
         audit: Audit,
         rights_of: Callable[[str], Rights],
         stop_turns_of: Callable[[str], Awaitable[object]],
+        drop_queue_of: Callable[[str], Awaitable[None]],
         forget_blobs: Callable[[str], Awaitable[None]],
     ) -> None:
         self._devices = devices
@@ -51,6 +52,7 @@ class Owner:
         self._audit = audit
         self._rights_of = rights_of
         self._stop_turns_of = stop_turns_of
+        self._drop_queue_of = drop_queue_of
         self._forget_blobs = forget_blobs
 
     async def list_all(self, call: Call, params: DeviceListParams) -> DeviceListResult:
@@ -89,6 +91,7 @@ class Owner:
         sessions = self.drop(device.id)
         self._audit.note("device/revoke", device=device.id, stop=params.stop)
         with trio.move_on_after(REVOKING_S):
+            await self._drop_queue_of(device.id)
             for session in sessions:
                 await session.wait_gone()
             await self._acts.stop(device.id)

@@ -77,6 +77,7 @@ class PanicSwitch:
         devices: Callable[[], Iterable[str]],
         withdraw_offer: Callable[[str], None],
         stop_turns_of: Callable[[str], Awaitable[object]],
+        drop_queue_of: Callable[[str], Awaitable[None]],
     ) -> None:
         self._file = file
         self._keeper = keeper
@@ -86,6 +87,7 @@ class PanicSwitch:
         self._devices = devices
         self._withdraw_offer = withdraw_offer
         self._stop_turns_of = stop_turns_of
+        self._drop_queue_of = drop_queue_of
         self._alone = trio.Lock()
         self._times = 0  # locked since this Agent runs
         self.is_locked = file.is_there()
@@ -116,6 +118,8 @@ class PanicSwitch:
             self._audit.note("gateway/lock", stop=params.stop)
             kept = await _written(self._file)
         with trio.move_on_after(REVOKING_S):
+            for device_id in self._devices():
+                await self._drop_queue_of(device_id)
             for session in sessions:
                 await session.wait_gone()
             for device_id in self._devices():

@@ -22,6 +22,7 @@ from agent.offers import Offer
 from agent.pair import Pairings
 from agent.pairing_door import serve_pairing
 from agent.rights import Rights
+from agent.scopes import LOCAL, Caller
 from agent.sessions import Edge, Session
 from transport.carriers.tcp import peer_host
 from transport.channel import (
@@ -31,7 +32,7 @@ from transport.channel import (
     PlainChannel,
     accept_channel,
 )
-from transport.errors import HandshakeError, TransportError
+from transport.errors import HandshakeError, NotFound, TransportError
 from transport.identities import PrivateKey
 from transport.limits import HANDSHAKE_S
 
@@ -58,6 +59,15 @@ class Doors:
     rights_of: Callable[[str], Rights]
     local_rights: Rights
     locked: Callable[[], bool]
+
+    def caller_of(self, device_id: str) -> Caller | None:
+        """Return a device with its rights as of now; the workstation itself too."""
+        if device_id == LOCAL:
+            return self.local_rights.caller
+        try:
+            return self.rights_of(device_id).caller
+        except NotFound:
+            return None
 
     async def serve_tcp(self, stream: trio.SocketStream) -> None:
         """Serve a device from the network: records are padded, deltas gathered."""

@@ -33,6 +33,15 @@ CREATE TABLE IF NOT EXISTS keys (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS keys_by_thread ON keys (thread, turn);
 CREATE INDEX IF NOT EXISTS keys_by_age ON keys (state, at);
+CREATE TABLE IF NOT EXISTS queue (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    thread TEXT NOT NULL,
+    device TEXT NOT NULL,
+    params TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL
+);
 """
 _VERSION: Final = 1
 _COLUMNS: Final = (
@@ -85,6 +94,22 @@ class Store:
             self._connection.close()
 
     @contextmanager
+    def transaction(self) -> Generator[sqlite3.Connection]:
+        """All that is done in the block is on the disk at its end, or nothing is.
+
+        Raises: StoreUnavailableError.
+        """
+        with self._using() as db:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+
+    @contextmanager
     def _using(self) -> Generator[sqlite3.Connection]:
         try:
             with self._alone:
@@ -107,10 +132,14 @@ class Store:
         Raises: StoreUnavailableError; StoreFullError where nothing may be forgotten.
         """
         with self._using() as db:
-            (count,) = db.execute("SELECT count(*) FROM keys").fetchone()
-            if count >= self._most and not self._forget_oldest(db):
-                raise StoreFullError(self._most)
-            db.execute(f"INSERT INTO keys ({_COLUMNS}) VALUES ({_MARKS})", _values(row))  # noqa: S608 - constants
+            self.hand_in(db, row)
+
+    def hand_in(self, db: sqlite3.Connection, row: KeyRow) -> None:
+        """Write a new row, inside a transaction. Raises: as `hand`."""
+        (count,) = db.execute("SELECT count(*) FROM keys").fetchone()
+        if count >= self._most and not self._forget_oldest(db):
+            raise StoreFullError(self._most)
+        db.execute(f"INSERT INTO keys ({_COLUMNS}) VALUES ({_MARKS})", _values(row))  # noqa: S608 - constants
 
     def put(self, row: KeyRow) -> None:
         """Write what is known of an act now, whatever was there before."""

@@ -38,7 +38,9 @@ class TurnInterrupt:
             check_alive(caller)
             sent.is_out = True
             try:
-                turn = await lease.started_writer.interrupt(params.turn_id)
+                turn = await lease.started_writer.interrupt(
+                    params.turn_id, background=params.background
+                )
             except (NotFound, CodexRefusedError) as exc:
                 raise running(None, _NOT_RUNNING) from exc
             result = TurnResult(turn=turn)

@@ -7,7 +7,7 @@ PROTOCOL.md section 3, "The way". The steps themselves: `turn_start`, `thread_st
 from collections.abc import Awaitable, Callable
 
 from adapter.errors import AdapterError, ChildExitedError, told_at_start
-from adapter.runtime import Emit, Emitted, Guard
+from adapter.runtime import Emit, Emitted, Guard, Wishes
 from agent.carry import Carrier
 from agent.gatekeeper import GateKeeper
 from agent.inputs import Inputs
@@ -24,7 +24,7 @@ from agent.writers import Watch
 from transport.errors import Overloaded, Refusal
 from transport.protocol.base import WireModel
 from transport.protocol.events import Notice, NoticeLevel
-from transport.protocol.turns import Turn
+from transport.protocol.turns import Turn, TurnStartParams
 
 HandOver = Callable[[str, str | None], Awaitable[None]]
 """Told a thread and its newest turn before a writer of ours works in it."""
@@ -124,3 +124,10 @@ class Way:
             level=NoticeLevel.INFO, code=code, message=message, thread_id=thread_id
         )
         self._emit(Emitted(at=self._now_ms(), thread_id=thread_id, data=data))
+
+
+def turn_wishes(params: TurnStartParams, folder: str | None) -> Wishes:
+    """Return what a turn is to run with. `folder`: `params.cwd`, checked."""
+    return Wishes(
+        model=params.model, effort=params.effort, mode=params.mode, cwd=folder
+    )

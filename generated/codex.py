@@ -1452,6 +1452,44 @@ class ThreadArchivedNotification(TypedDict):
     threadId: "str"
 
 
+class ThreadBackgroundTerminal(TypedDict):
+    command: "str"
+    cpuPercent: "NotRequired[float | None]"
+    cwd: "LegacyAppPathString"
+    itemId: "str"
+    osPid: "NotRequired[int | None]"
+    processId: "str"
+    rssKb: "NotRequired[int | None]"
+
+
+class ThreadBackgroundTerminalsCleanParams(TypedDict):
+    threadId: "str"
+
+
+class ThreadBackgroundTerminalsCleanResponse(TypedDict):
+    pass
+
+
+class ThreadBackgroundTerminalsListParams(TypedDict):
+    cursor: "NotRequired[str | None]"
+    limit: "NotRequired[int | None]"
+    threadId: "str"
+
+
+class ThreadBackgroundTerminalsListResponse(TypedDict):
+    data: "list[ThreadBackgroundTerminal]"
+    nextCursor: "NotRequired[str | None]"
+
+
+class ThreadBackgroundTerminalsTerminateParams(TypedDict):
+    processId: "str"
+    threadId: "str"
+
+
+class ThreadBackgroundTerminalsTerminateResponse(TypedDict):
+    terminated: "bool"
+
+
 class ThreadClosedNotification(TypedDict):
     threadId: "str"
 
@@ -1479,6 +1517,15 @@ class ThreadGoal(TypedDict):
     tokenBudget: "NotRequired[int | None]"
     tokensUsed: "int"
     updatedAt: "int"
+
+
+class ThreadGoalClearParams(TypedDict):
+    origin: "NotRequired[ThreadGoalMutationOrigin | None]"
+    threadId: "str"
+
+
+class ThreadGoalClearResponse(TypedDict):
+    cleared: "bool"
 
 
 class ThreadGoalClearedNotification(TypedDict):
@@ -1884,6 +1931,28 @@ class ThreadSettings(TypedDict):
     summary: "NotRequired[ReasoningSummary | None]"
 
 
+class ThreadSettingsUpdateParams(TypedDict):
+    approvalPolicy: "NotRequired[AskForApproval | None]"
+    approvalsReviewer: "NotRequired[ApprovalsReviewer | None]"
+    collaborationMode: "NotRequired[CollaborationMode | None]"
+    cwd: "NotRequired[str | None]"
+    disabledPluginIds: "NotRequired[list[str] | None]"
+    effort: "NotRequired[ReasoningEffort | None]"
+    environments: "NotRequired[list[TurnEnvironmentParams] | None]"
+    model: "NotRequired[str | None]"
+    multiAgentMode: "NotRequired[MultiAgentMode | None]"
+    permissions: "NotRequired[str | None]"
+    personality: "NotRequired[Personality | None]"
+    sandboxPolicy: "NotRequired[SandboxPolicy | None]"
+    serviceTier: "NotRequired[str | None]"
+    summary: "NotRequired[ReasoningSummary | None]"
+    threadId: "str"
+
+
+class ThreadSettingsUpdateResponse(TypedDict):
+    pass
+
+
 class ThreadSettingsUpdatedNotification(TypedDict):
     threadId: "str"
     threadSettings: "ThreadSettings"
@@ -2170,6 +2239,20 @@ class TurnStartedNotification(TypedDict):
 
 
 TurnStatus: TypeAlias = "Literal['completed', 'interrupted', 'failed', 'inProgress']"
+
+
+class TurnSteerParams(TypedDict):
+    additionalContext: "NotRequired[dict[str, AdditionalContextEntry] | None]"
+    clientUserMessageId: "NotRequired[str | None]"
+    expectedTurnId: "str"
+    input: "list[UserInput]"
+    responsesapiClientMetadata: "NotRequired[dict[str, str] | None]"
+    responsesapiClientMetadataPatch: "NotRequired[dict[str, str] | None]"
+    threadId: "str"
+
+
+class TurnSteerResponse(TypedDict):
+    turnId: "str"
 
 
 class TurnToolOutput(TypedDict):

@@ -16,6 +16,10 @@ REQUESTS: Final = (
     "config/read",
     "initialize",
     "model/list",
+    "thread/backgroundTerminals/clean",
+    "thread/backgroundTerminals/list",
+    "thread/backgroundTerminals/terminate",
+    "thread/goal/clear",
     "thread/goal/get",
     "thread/goal/set",
     "thread/list",
@@ -23,10 +27,12 @@ REQUESTS: Final = (
     "thread/queue/list",
     "thread/read",
     "thread/resume",
+    "thread/settings/update",
     "thread/start",
     "thread/turns/list",
     "turn/interrupt",
     "turn/start",
+    "turn/steer",
 )
 
 TYPED: Final = (

@@ -130,9 +130,9 @@ async def _send(
     if screen.as_json:
         screen.json({"event": "answer", "result": result.wire()})
     screen.say(
-        dim("sent to "), Span(params.thread_id, "name"), dim(_as_turn(result.turn))
+        dim("sent to "), Span(params.thread_id, "name"), dim(_as_turn(result.sent))
     )
-    return params.thread_id, result.turn
+    return params.thread_id, result.sent
 
 
 async def _new(

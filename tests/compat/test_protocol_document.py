@@ -12,10 +12,13 @@ from transport.errors import CLOSE_NUMBERS, REFUSALS, ErrorCode
 from transport.limits import SESSION_LIMITS
 from transport.protocol import (
     approvals,
+    background,
     capabilities,
     events,
     gateway,
+    goals,
     items,
+    queue,
     threads,
     turns,
     work_items,
@@ -38,6 +41,9 @@ TYPES: Final[dict[str, type[BaseModel]]] = {
     "Usage": turns.Usage,
     "Citation": items.Citation,
     "AgentRef": work_items.AgentRef,
+    "QueuedMessage": queue.QueuedMessage,
+    "Goal": goals.Goal,
+    "BackgroundCommand": background.BackgroundCommand,
 }
 ENUMS: Final[dict[str, type[StrEnum]]] = {
     "Thread.status": threads.ThreadStatus,
@@ -54,6 +60,8 @@ ENUMS: Final[dict[str, type[StrEnum]]] = {
     "RuntimeState.state": gateway.RuntimePhase,
     "Capability.status": capabilities.CapabilityStatus,
     "Notice.level": events.NoticeLevel,
+    "QueuedMessage.waitsFor": queue.WaitsFor,
+    "Goal.status": goals.GoalStatus,
     "Image.origin": work_items.ImageOrigin,
     "Subagent.action": work_items.SubagentAction,
     "Subagent.state": work_items.SubagentState,

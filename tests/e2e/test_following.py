@@ -268,7 +268,7 @@ async def test_a_desktop_s_long_turn_is_followed_by_two_devices_and_continued(
                 for device in (one, two):
                     await device.until(lambda d=device: len(d.ended()) == 2)
                 assert ThreadMode.LIVE in one.modes()
-                assert one.turns[started.turn.id].status is TurnStatus.COMPLETED
+                assert one.turns[started.sent.id].status is TurnStatus.COMPLETED
                 stored = await read(tablet, thread)
                 for device in (one, two):
                     in_order(device)

@@ -38,7 +38,7 @@ async def run_turn(
         if isinstance(call, threads.ThreadStartParams):
             started = (await client.call(THREAD_START, call)).turn
         else:
-            started = (await client.call(TURN_START, call)).turn
+            started = (await client.call(TURN_START, call)).sent
         async for event in events:
             match event:
                 case EventSeen(data=ItemCompleted(item=item)):

@@ -123,7 +123,7 @@ async def test_a_thread_that_another_codex_holds_is_refused_by_its_name_then_con
                 LOCAL, send(thread_id, "and from here", key=key(1))
             )
             await turn_ended(door, thread_id)
-            assert result.turn.thread_id == thread_id
+            assert result.sent.thread_id == thread_id
             assert heard(home)[-3:] == [
                 "from afar",
                 "something that only the other one saw",
@@ -189,7 +189,7 @@ async def test_a_codex_without_locks_closes_the_gate_while_it_lives() -> None:
                 LOCAL, send(thread_id, "ours", key=key(1), wait_ms=10_000)
             )
             await turn_ended(door, thread_id)
-            assert result.turn.thread_id == thread_id
+            assert result.sent.thread_id == thread_id
             assert heard(home)[-3:] == [
                 "from the past",
                 "more from the past",

@@ -103,7 +103,7 @@ async def test_an_interrupt_ends_a_writer_that_hangs_and_frees_its_thread(
             (writer,) = set(app_servers(os.getpid())) - {reader}
             os.kill(writer, signal.SIGSTOP)
             stop = turns.TurnInterruptParams(
-                thread_id=thread, turn_id=started.turn.id, request_key="i" * 32
+                thread_id=thread, turn_id=started.sent.id, request_key="i" * 32
             )
             stopped = await client.call(TURN_INTERRUPT, stop, timeout_s=30)
             assert stopped.turn.status is TurnStatus.INTERRUPTED

@@ -85,7 +85,7 @@ async def follow_one_turn(client: Client, runtime: FakeRuntime) -> None:
         started = await client.call(TURN_START, turn_params("go on"))
         writer = runtime.writers[0]
         item = AgentMessage(
-            id="m1", turn_id=started.turn.id, status=ItemStatus.IN_PROGRESS, text=""
+            id="m1", turn_id=started.sent.id, status=ItemStatus.IN_PROGRESS, text=""
         )
         writer.begin_item(item)
         for text in ("Hel", "lo"):

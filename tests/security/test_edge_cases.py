@@ -803,7 +803,7 @@ async def test_84_a_reader_that_stops_costs_no_memory_and_nobody_waits_for_it(
                     await anext(events)
                     before = rss()
                     for number in range(50):
-                        said = flood(house, f"m{number}", started.turn.id)
+                        said = flood(house, f"m{number}", started.sent.id)
                         while said:
                             event = await anext(events)
                             assert not isinstance(event, Resumed), "it never lags"

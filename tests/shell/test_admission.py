@@ -97,7 +97,7 @@ async def test_a_turn_is_started_through_a_fresh_writer_and_answered(
         result = await house.door.admission.start_turn(LOCAL, send(expected="t1"))
         writer = house.runtime.writers[0]
         assert writer.sent == [("go on", KEY)]
-        assert result.turn.id == writer.running_turn_id
+        assert result.sent.id == writer.running_turn_id
         assert result.delivery == "started"
         assert row_state(tmp_path) is RowState.DONE
         order = [step for step in house.runtime.log if step != "read_thread"]
@@ -145,7 +145,7 @@ async def test_a_desktop_that_opens_at_any_step_leaves_nothing_half_done(
         assert [turn.id for turn in stored.turns] == ["t1"]
         await house.close_desktop()
         result = await house.door.admission.start_turn(LOCAL, send())
-        assert result.turn.status is TurnStatus.IN_PROGRESS
+        assert result.sent.status is TurnStatus.IN_PROGRESS
 
 
 async def test_a_desktop_that_opens_after_the_act_lets_the_turn_run_on(
@@ -158,7 +158,7 @@ async def test_a_desktop_that_opens_after_the_act_lets_the_turn_run_on(
         house.door.keeper.look()
         await trio.sleep(120)
         writer = house.runtime.writers[0]
-        assert writer.running_turn_id == result.turn.id
+        assert writer.running_turn_id == result.sent.id
         writer.finish_turn()
         await trio.sleep(1)  # at once, not after the idle time
         assert writer.reaped
@@ -266,7 +266,7 @@ async def test_a_client_that_leaves_during_the_act_finds_its_outcome_later(
         assert scope.cancelled_caught
         assert row_state(tmp_path) is RowState.DONE
         again = await house.door.admission.start_turn(LOCAL, send())
-        assert again.turn.id == house.runtime.writers[0].running_turn_id
+        assert again.sent.id == house.runtime.writers[0].running_turn_id
         assert len(house.runtime.writers[0].sent) == 1
 
 
@@ -280,7 +280,7 @@ async def test_repeats_in_flight_share_the_one_outcome(
 
         async def call() -> None:
             result = await house.door.admission.start_turn(LOCAL, send())
-            turns.append(result.turn.id)
+            turns.append(result.sent.id)
 
         async with trio.open_nursery() as nursery:
             for _ in range(5):
@@ -328,7 +328,7 @@ async def test_a_repeat_takes_over_when_the_first_client_has_left(
             nursery.start_soon(first)
             await wait_all_tasks_blocked()
             result = await house.door.admission.start_turn(LOCAL, send())
-        assert result.turn.id == house.runtime.writers[-1].running_turn_id
+        assert result.sent.id == house.runtime.writers[-1].running_turn_id
 
 
 async def test_the_same_key_for_something_else_is_a_conflict(
@@ -471,7 +471,7 @@ async def test_an_own_turn_that_a_crash_hid_is_no_conflict(
         result = await house.door.admission.start_turn(
             LOCAL, send(key=OTHER_KEY, expected="t1")
         )
-        assert result.turn.status is TurnStatus.IN_PROGRESS
+        assert result.sent.status is TurnStatus.IN_PROGRESS
         codes = [event.data.wire()["code"] for event in house.named("notice")]
         assert codes == ["turnRecovered"]
 
@@ -582,7 +582,7 @@ async def test_waiting_for_a_foreign_lock_ends_when_it_is_free(
         async with trio.open_nursery() as nursery:
             nursery.start_soon(closes)
             result = await house.door.admission.start_turn(LOCAL, send(wait_ms=60_000))
-        assert result.turn.status is TurnStatus.IN_PROGRESS
+        assert result.sent.status is TurnStatus.IN_PROGRESS
         assert trio.current_time() < 25
         assert len(house.runtime.writers) == 2  # none was started while it was locked
 
@@ -934,7 +934,7 @@ async def test_a_device_that_follows_threads_may_use_their_folders_and_no_others
 async def run_one(house: House) -> tuple[FakeWriter, str]:
     house.runtime.add("thr", "t1")
     result = await house.door.admission.start_turn(LOCAL, send())
-    return house.runtime.writers[-1], result.turn.id
+    return house.runtime.writers[-1], result.sent.id
 
 
 async def test_an_interrupt_passes_a_closed_gate_and_a_held_lock(
@@ -996,7 +996,7 @@ async def test_revoke_can_stop_what_the_device_started_and_nothing_else(
         house.runtime.add("mine", "t1")
         theirs = await house.door.admission.start_turn(device(), send())
         await house.door.admission.start_turn(LOCAL, send("mine", key=OTHER_KEY))
-        assert await house.door.admission.stop_turns_of("d1") == [theirs.turn.id]
+        assert await house.door.admission.stop_turns_of("d1") == [theirs.sent.id]
         assert house.runtime.writers[0].running_turn_id is None
         assert house.runtime.writers[1].running_turn_id is not None
 

@@ -90,7 +90,7 @@ async def test_our_running_turn_is_told_by_its_writer_not_by_the_store(
         writer = house.runtime.writers[0]
         message = AgentMessage(
             id="m1",
-            turn_id=started.turn.id,
+            turn_id=started.sent.id,
             status=ItemStatus.IN_PROGRESS,
             text="so far",
         )
@@ -101,8 +101,8 @@ async def test_our_running_turn_is_told_by_its_writer_not_by_the_store(
         assert read.thread.status is ThreadStatus.RUNNING
         assert read.thread.mode is ThreadMode.LIVE
         assert read.thread.lease is LeaseState.HELD
-        assert read.thread.last_turn_id == started.turn.id
-        assert [turn.id for turn in read.turns] == [started.turn.id, "t1"]
+        assert read.thread.last_turn_id == started.sent.id
+        assert [turn.id for turn in read.turns] == [started.sent.id, "t1"]
         assert read.turns[0].status is TurnStatus.IN_PROGRESS
         assert read.turns[0].items == [message]
         listed = await house.door.reading.thread_list(LOCAL, ThreadListParams())
@@ -115,16 +115,16 @@ async def test_a_running_turn_that_the_store_lacks_is_shown_all_the_same(
     async with open_house(tmp_path) as house:
         stored = house.runtime.add("thr", "t1")
         started = await house.door.admission.start_turn(LOCAL, send())
-        stored.hidden.add(started.turn.id)
+        stored.hidden.add(started.sent.id)
         read = house.door.reading
         newest = await read.thread_read(
             LOCAL, ThreadReadParams(thread_id="thr", turns=1)
         )
-        assert [turn.id for turn in newest.turns] == [started.turn.id, "t1"]
+        assert [turn.id for turn in newest.turns] == [started.sent.id, "t1"]
         oldest = await read.turn_list(
             LOCAL, TurnListParams(thread_id="thr", order="asc")
         )
-        assert [turn.id for turn in oldest.turns] == ["t1", started.turn.id]
+        assert [turn.id for turn in oldest.turns] == ["t1", started.sent.id]
 
 
 async def test_a_turn_that_another_process_runs_is_inferred_to_run(

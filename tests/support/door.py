@@ -2,12 +2,14 @@
 
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import trio
 
 from adapter.runtime import Emitted, RuntimeEvent
+from agent.acts import Acts
 from agent.audit import Audit
 from agent.config import Config
 from agent.door import Door, build_door
@@ -19,6 +21,7 @@ from transport.protocol.gateway import Ceiling, Writer, WriterKind
 from transport.protocol.turns import TextInput, TurnStartParams
 
 T = TypeVar("T")
+LOCAL = local_caller()
 DESKTOP = Foreign(
     pid=4_242,
     since=AT,
@@ -61,6 +64,7 @@ class House:
         self.runtime = runtime
         self.watch = watch
         self.events: list[RuntimeEvent] = []
+        self.callers: dict[str, Caller] = {"local": LOCAL}  # who is known now
 
     def named(self, name: str) -> list[Emitted]:
         """Return the whole events of one name, in order."""
@@ -132,7 +136,13 @@ async def open_house(
                 await reader_nursery.start(door.supervisor.serve)
                 house = House(door, runtime, watch)
                 house.events = events
-                yield house
+                async with trio.open_nursery() as acting:
+                    serve = partial(
+                        door.delivering.serve, Acts(acting), house.callers.get
+                    )
+                    await acting.start(serve)
+                    yield house
+                    acting.cancel_scope.cancel(reason="test is over")
                 nursery.cancel_scope.cancel(reason="test is over")
             reader_nursery.cancel_scope.cancel(reason="test is over")
     finally:
@@ -156,9 +166,6 @@ def device(
     )
 
 
-LOCAL = local_caller()
-
-
 def send(
     thread_id: str = "thr",
     text: str = "go on",
@@ -167,6 +174,7 @@ def send(
     expected: str | None = None,
     wait_ms: int = 0,
     allow_pending: bool = False,
+    **more: Any,
 ) -> TurnStartParams:
     """Return the params of a turn/start."""
     return TurnStartParams(
@@ -176,4 +184,5 @@ def send(
         expected_last_turn_id=expected,
         wait_ms=wait_ms,
         allow_pending=allow_pending,
+        **more,
     )

@@ -3,7 +3,8 @@
 It implements `adapter.runtime` (Runtime, Reader, ThreadWriter) over a small store of
 threads. Steps are named: `reader.open`, `list_threads`, `read_thread`, `list_turns`,
 `pending_work`, `writer.open`, `resume`, `start_thread`, `start_turn`, `interrupt`,
-`answer`, `writer.close`. `runtime.at(step, action)` runs an action when the step is
+`answer`, `writer.close`, `steer`, `change_settings`, `background`, `stop_background`, `goal`,
+`set_goal`, `pause_goal`, `clear_goal`. `runtime.at(step, action)` runs an action when the step is
 reached, before its guard; `runtime.at(step + ":done", action)` when its effect has
 happened and the answer is still on the way. An action may raise, block, or change the
 world. `runtime.log` holds every step that was reached.
@@ -12,11 +13,12 @@ The test plays the model: `writer.begin_item`, `writer.delta`, `writer.end_item`
 `writer.finish_turn`, `writer.ask`, `runtime.writers[n].die()`.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import isawaitable
+from typing import Any
 
 import trio
 
@@ -29,6 +31,7 @@ from adapter.errors import (
     ThreadUnknownError,
 )
 from adapter.runtime import (
+    NO_WISHES,
     NOTHING_FILLED,
     EffectiveSettings,
     Emit,
@@ -43,9 +46,11 @@ from adapter.runtime import (
     NewThread,
     PendingWork,
     RuntimeInfo,
+    Steered,
     ThreadPage,
     ThreadQuery,
     TurnPage,
+    Wishes,
 )
 from transport.background import open_background
 from transport.errors import ApprovalClosed, Conflict, InvalidParams, NotFound
@@ -58,6 +63,7 @@ from transport.protocol.approvals import (
     Choice,
     ChoiceEffect,
 )
+from transport.protocol.background import BackgroundCommand
 from transport.protocol.capabilities import (
     Capability,
     CapabilityStatus,
@@ -68,11 +74,13 @@ from transport.protocol.events import (
     ApprovalResolved,
     DeltaChannel,
     EventData,
+    GoalChanged,
     ThreadStarted,
     TurnCompleted,
     TurnStarted,
 )
 from transport.protocol.gateway import LeaseState
+from transport.protocol.goals import Goal, GoalStatus
 from transport.protocol.items import AgentMessage, Item, ItemStatus, UserMessage
 from transport.protocol.threads import Thread, ThreadMode, ThreadStatus
 from transport.protocol.turns import Turn, TurnStatus
@@ -166,6 +174,7 @@ class Stored:
         )
     )
     pending: PendingWork = field(default_factory=PendingWork)
+    goal: Goal | None = None
     locked_by: int | None = None  # a foreign pid, or a writer's of ours
     hidden: set[str] = field(default_factory=set[str])  # turns only a resume shows
 
@@ -323,10 +332,26 @@ class FakeReader:
         await self._runtime.reach("pending_work")
         return self._stored("queue/list", thread_id).pending
 
-    async def pause_goal(self, thread_id: str) -> None:
+    async def goal(self, thread_id: str) -> Goal | None:
+        await self._runtime.reach("reader.goal")
+        return self._stored("goal/get", thread_id).goal
+
+    async def pause_goal(self, thread_id: str, *, guard: Guard | None = None) -> None:
         await self._runtime.reach("pause_goal")
+        if guard is not None:
+            guard()
         stored = self._stored("goal/set", thread_id)
         stored.pending = replace(stored.pending, goal=None)
+        if stored.goal is not None:
+            paused = {"status": GoalStatus.PAUSED}
+            stored.goal = stored.goal.model_copy(update=paused)
+
+    async def clear_goal(self, thread_id: str, *, guard: Guard) -> None:
+        await self._runtime.reach("clear_goal")
+        guard()
+        stored = self._stored("goal/clear", thread_id)
+        stored.pending = replace(stored.pending, goal=None)
+        stored.goal = None
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
         await self._runtime.reach("list_models")
@@ -363,7 +388,10 @@ class FakeWriter:
         self.sent: list[tuple[str, str]] = []
         self.parts: list[tuple[InputPart, ...]] = []  # of each message, whole
         self.busy_too = False  # a background command, as far as the test says
-        self.hangs = False  # start_turn and interrupt are never answered
+        self.hangs = False  # start_turn, steer and interrupt are never answered
+        self.thinks = False  # what is steered waits for the model's next call
+        self.background: list[BackgroundCommand] = []
+        self.schemas: list[Mapping[str, Any] | None] = []
         self._runtime = runtime
         self._stored: Stored | None = None
         self._known: set[str] = set()
@@ -536,6 +564,10 @@ class FakeWriter:
     def last_turn_id(self) -> str | None:
         return self._last
 
+    @property
+    def settings(self) -> EffectiveSettings | None:
+        return self._stored.settings if self._stored else None
+
     def knows_turn(self, turn_id: str) -> bool:
         return turn_id in self._known
 
@@ -547,7 +579,15 @@ class FakeWriter:
 
     @property
     def busy(self) -> bool:
-        return self._turn is not None or bool(self.approvals()) or self.busy_too
+        goal = self._stored.goal if self._stored else None
+        pursues = goal is not None and goal.status is GoalStatus.ACTIVE
+        return (
+            self._turn is not None
+            or bool(self.approvals())
+            or bool(self.background)
+            or pursues
+            or self.busy_too
+        )
 
     def stir(self) -> None:
         """Wake who waits for busy or idle, after a change of `busy_too`."""
@@ -609,7 +649,13 @@ class FakeWriter:
         return Loaded(thread=stored.thread, settings=stored.settings, last_turn=last)
 
     async def start_turn(
-        self, parts: Sequence[InputPart], *, client_key: str, guard: Guard
+        self,
+        parts: Sequence[InputPart],
+        *,
+        client_key: str,
+        guard: Guard,
+        wishes: Wishes = NO_WISHES,
+        output_schema: Mapping[str, Any] | None = None,
     ) -> Turn:
         await self._runtime.reach("start_turn")
         if self.reaped:
@@ -617,6 +663,8 @@ class FakeWriter:
         guard()
         if self.hangs:
             raise NoAnswerError("turn/start")
+        self.schemas.append(output_schema)
+        self._wish(wishes)
         turn = self.begin_turn(parts, client_key=client_key)
         await self._runtime.reach("start_turn:done")
         return turn
@@ -637,7 +685,99 @@ class FakeWriter:
         self._tell(TurnStarted(turn=self._turn.model_copy(update={"items": None})))
         return self._turn
 
-    async def interrupt(self, turn_id: str) -> Turn:
+    def _wish(self, wishes: Wishes) -> None:
+        assert self._stored is not None
+        named = {
+            name: value
+            for name in ("model", "effort", "mode", "cwd", "sandbox", "approval_policy")
+            if (value := getattr(wishes, name)) is not None
+        }
+        self._stored.settings = replace(self._stored.settings, **named)
+
+    async def steer(
+        self, turn_id: str, parts: Sequence[InputPart], *, client_key: str, guard: Guard
+    ) -> Steered:
+        await self._runtime.reach("steer")
+        if self.reaped:
+            raise NotDeliveredError("turn/steer")
+        guard()
+        if self.hangs:
+            raise NoAnswerError("turn/steer")
+        if self._turn is None or self._turn.id != turn_id:
+            message = f"expected active turn id `{turn_id}` but found another"
+            raise CodexRefusedError("turn/steer", -32600, message)
+        self.parts.append(tuple(parts))
+        self.sent.extend((part, client_key) for part in parts if isinstance(part, str))
+        turn = self._turn
+        await self._runtime.reach("steer:done")
+        return Steered(turn=turn, pending=self.thinks)
+
+    async def change_settings(
+        self, wishes: Wishes, *, guard: Guard
+    ) -> EffectiveSettings:
+        await self._runtime.reach("change_settings")
+        guard()
+        self._wish(wishes)
+        await self._runtime.reach("change_settings:done")
+        assert self._stored is not None
+        return self._stored.settings
+
+    async def background_commands(self, thread_id: str) -> Sequence[BackgroundCommand]:
+        await self._runtime.reach("background")
+        return [*self.background]
+
+    async def stop_background(self, thread_id: str, item_id: str) -> None:
+        await self._runtime.reach("stop_background")
+        kept = [one for one in self.background if one.item_id != item_id]
+        if len(kept) == len(self.background):
+            raise NotFound("no such command", data={"kind": "command", "id": item_id})
+        self.background = kept
+        self.stir()
+
+    def put_in_background(self, item_id: str, command: str = "sleep 600") -> None:
+        """A command outlives its turn."""
+        assert self.thread_id is not None
+        self.background.append(
+            BackgroundCommand(
+                item_id=item_id,
+                thread_id=self.thread_id,
+                command=command,
+                cwd="/work/app",
+                started_at=AT,
+            )
+        )
+        self.stir()
+
+    async def goal(self) -> Goal | None:
+        await self._runtime.reach("goal")
+        return self._stored.goal if self._stored else None
+
+    async def set_goal(self, objective: str, *, guard: Guard) -> Goal:
+        await self._runtime.reach("set_goal")
+        guard()
+        assert self._stored is not None
+        self._stored.goal = Goal(objective=objective, status=GoalStatus.ACTIVE)
+        self._tell(GoalChanged(goal=self._stored.goal))
+        return self._stored.goal
+
+    async def pause_goal(self, *, guard: Guard | None = None) -> None:
+        await self._runtime.reach("writer.pause_goal")
+        if guard is not None:
+            guard()
+        assert self._stored is not None
+        if self._stored.goal is not None:
+            paused = {"status": GoalStatus.PAUSED}
+            self._stored.goal = self._stored.goal.model_copy(update=paused)
+        self._tell(GoalChanged(goal=self._stored.goal))
+
+    async def clear_goal(self, *, guard: Guard) -> None:
+        await self._runtime.reach("writer.clear_goal")
+        guard()
+        assert self._stored is not None
+        self._stored.goal = None
+        self._tell(GoalChanged(goal=None))
+
+    async def interrupt(self, turn_id: str, *, background: bool = False) -> Turn:
         await self._runtime.reach("interrupt")
         if self.hangs:
             raise NoAnswerError("turn/interrupt")
@@ -647,6 +787,8 @@ class FakeWriter:
         for approval in self.approvals():
             self.resolve(approval.id, ApprovalState.WITHDRAWN)
         turn = self.finish_turn(TurnStatus.INTERRUPTED)
+        if background:
+            self.background = []
         await self._runtime.reach("interrupt:done")
         return turn
 

@@ -81,7 +81,7 @@ async def send_to_end(
         async for event in events:
             match event:
                 case EventSeen(data=TurnCompleted(turn=turn)):
-                    if turn.id == started.turn.id:
+                    if turn.id == started.sent.id:
                         return turn
                 case _:
                     pass

@@ -555,9 +555,15 @@ def test_an_active_goal_keeps_the_writer_and_a_cleared_one_does_not() -> None:
     goal = {"objective": "x", "status": "active", "threadId": THREAD}
     codex.says("thread/goal/updated", threadId=THREAD, goal=goal)
     assert codex.busy()
+    codex.says("thread/goal/updated", threadId=THREAD, goal={**goal, "tokensUsed": 9})
+    codex.says("thread/goal/cleared", threadId=THREAD)
     codex.says("thread/goal/cleared", threadId=THREAD)
     assert not codex.busy()
-    assert codex.events == []
+    told = [event.data for event in codex.events if isinstance(event, Emitted)]
+    assert [data.wire() for data in told] == [
+        {"goal": {"objective": "x", "status": "active"}},
+        {},
+    ]
 
 
 def test_an_archived_thread_ends_what_ran_in_it_and_is_gone() -> None:

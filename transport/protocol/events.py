@@ -10,7 +10,9 @@ from typing import ClassVar, Final
 from transport.protocol.approvals import Approval
 from transport.protocol.base import OpenEnum, WireModel
 from transport.protocol.gateway import Ceiling, GateState, RuntimeState
+from transport.protocol.goals import Goal
 from transport.protocol.items import Item
+from transport.protocol.queue import QueuedMessage
 from transport.protocol.threads import Thread
 from transport.protocol.turns import Turn, Usage
 
@@ -172,6 +174,21 @@ class Notice(EventData):
     thread_id: str | None = None
 
 
+class QueueChanged(EventData):
+    """The Agent's queue of a thread, whole, after a change."""
+
+    event = "queue/changed"
+    thread_id: str
+    queue: list[QueuedMessage]
+
+
+class GoalChanged(EventData):
+    """A thread's goal was set, paused, reached or cleared (then it is absent)."""
+
+    event = "goal/changed"
+    goal: Goal | None = None
+
+
 JOURNAL_EVENTS: Final[dict[str, type[EventData]]] = {
     model.event: model
     for model in (
@@ -191,6 +208,8 @@ JOURNAL_EVENTS: Final[dict[str, type[EventData]]] = {
         GateChanged,
         RuntimeChanged,
         Notice,
+        QueueChanged,
+        GoalChanged,
     )
 }
 

@@ -11,9 +11,12 @@ from typing import Any, Final, Generic, TypeVar
 from transport.protocol import (
     admin,
     approvals,
+    background,
     blobs,
     capabilities,
     gateway,
+    goals,
+    queue,
     session,
     threads,
     turns,
@@ -105,6 +108,62 @@ TURN_START: Final = Method(
     Access.WRITE,
     gated=True,
 )
+TURN_STEER: Final = Method(
+    "turn/steer",
+    turns.TurnSteerParams,
+    turns.TurnSteerResult,
+    Access.WRITE,
+    gated=True,
+)
+THREAD_SETTINGS: Final = Method(
+    "thread/settings",
+    threads.ThreadSettingsParams,
+    threads.ThreadResult,
+    Access.WRITE,
+    gated=True,
+)
+QUEUE_LIST: Final = Method(
+    "queue/list", queue.QueueListParams, queue.QueueListResult, Access.READ
+)
+QUEUE_DELETE: Final = Method(
+    "queue/delete", queue.QueueDeleteParams, queue.QueueDeleteResult, Access.WRITE
+)
+BACKGROUND_LIST: Final = Method(
+    "background/list",
+    background.BackgroundListParams,
+    background.BackgroundListResult,
+    Access.READ,
+)
+BACKGROUND_STOP: Final = Method(
+    "background/stop",
+    background.BackgroundStopParams,
+    background.BackgroundStopResult,
+    Access.WRITE,
+)
+GOAL_GET: Final = Method(
+    "thread/goal/get", goals.GoalGetParams, goals.GoalGetResult, Access.READ
+)
+GOAL_SET: Final = Method(
+    "thread/goal/set",
+    goals.GoalSetParams,
+    goals.GoalResult,
+    Access.WRITE,
+    gated=True,
+)
+GOAL_PAUSE: Final = Method(
+    "thread/goal/pause",
+    goals.GoalPauseParams,
+    goals.GoalResult,
+    Access.WRITE,
+    gated=True,
+)
+GOAL_CLEAR: Final = Method(
+    "thread/goal/clear",
+    goals.GoalClearParams,
+    goals.GoalResult,
+    Access.WRITE,
+    gated=True,
+)
 TURN_INTERRUPT: Final = Method(
     "turn/interrupt", turns.TurnInterruptParams, turns.TurnResult, Access.WRITE
 )
@@ -175,7 +234,17 @@ METHODS: Final[dict[str, Method[Any, Any]]] = {
         APPROVAL_LIST,
         THREAD_START,
         TURN_START,
+        TURN_STEER,
         TURN_INTERRUPT,
+        THREAD_SETTINGS,
+        QUEUE_LIST,
+        QUEUE_DELETE,
+        BACKGROUND_LIST,
+        BACKGROUND_STOP,
+        GOAL_GET,
+        GOAL_SET,
+        GOAL_PAUSE,
+        GOAL_CLEAR,
         APPROVAL_ANSWER,
         BLOB_BEGIN,
         BLOB_CHUNK,

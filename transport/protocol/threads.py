@@ -11,7 +11,17 @@ from transport.protocol.gateway import (
     SandboxName,
     Writer,
 )
-from transport.protocol.turns import Cursor, PageLimit, Turn, TurnInput, WaitMs
+from transport.protocol.turns import (
+    Cursor,
+    EffortName,
+    FolderName,
+    ModelName,
+    ModeName,
+    PageLimit,
+    Turn,
+    TurnInput,
+    WaitMs,
+)
 
 
 class ThreadStatus(OpenEnum):
@@ -43,6 +53,7 @@ class ThreadSettings(WireModel):
     mode: str | None = None
     sandbox: str | None = None
     approval_policy: str | None = None
+    cwd: str | None = None
 
 
 class GitInfo(WireModel):
@@ -136,3 +147,24 @@ class ThreadStartResult(WireModel):
 
     thread: Thread
     turn: Turn
+
+
+class ThreadSettingsParams(Params):
+    """`thread/settings`: what later turns run with. At least one is named."""
+
+    thread_id: WireId
+    model: ModelName | None = None
+    effort: EffortName | None = None
+    mode: ModeName | None = None
+    sandbox: SandboxName | None = None
+    approval_policy: ApprovalPolicyName | None = None
+    cwd: FolderName | None = None
+    allow_pending: bool = False
+    request_key: RequestKey
+    wait_ms: WaitMs = 0
+
+
+class ThreadResult(WireModel):
+    """The thread after the act."""
+
+    thread: Thread

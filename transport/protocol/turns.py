@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from transport.protocol.base import OpenEnum, Params, RequestKey, WireId, WireModel
 from transport.protocol.items import Item
@@ -87,6 +87,10 @@ InputPart = Annotated[
 ]
 TurnInput = Annotated[list[InputPart], Field(min_length=1, max_length=16)]
 WaitMs = Annotated[int, Field(ge=0, le=90_000)]
+ModelName = Annotated[str, Field(min_length=1, max_length=128)]
+EffortName = Annotated[str, Field(min_length=1, max_length=64)]
+ModeName = Literal["default", "plan"]
+FolderName = Annotated[str, Field(min_length=1, max_length=4096)]
 PageLimit = Annotated[int, Field(ge=1, le=100)]
 Cursor = Annotated[str, Field(min_length=1, max_length=1024)]
 
@@ -115,24 +119,72 @@ class TurnStartParams(Params):
     thread_id: WireId
     input: TurnInput
     expected_last_turn_id: WireId | None = None
-    delivery: Literal["start"] = "start"
+    delivery: Literal["start", "steer", "queue"] = "start"
     allow_pending: bool = False
+    mode: ModeName | None = None
+    model: ModelName | None = None
+    effort: EffortName | None = None
+    cwd: FolderName | None = None
+    output_schema: dict[str, JsonValue] | None = None
     request_key: RequestKey
     wait_ms: WaitMs = 0
 
 
+class Queued(WireModel):
+    """Where a message waits in the Agent's queue; `position` 1 is the next one."""
+
+    queue_id: str
+    position: int
+
+
 class TurnStartResult(WireModel):
-    """The turn that Codex was seen to start."""
+    """What happened to the message. `delivery`: started, steered or queued.
 
-    turn: Turn
+    `turn`: the one that was seen to start, or that took it; absent where it is queued.
+    `pending`: see TurnSteerResult.
+    """
+
+    turn: Turn | None = None
+    queued: Queued | None = None
     delivery: str
+    pending: bool | None = None
+
+    @property
+    def sent(self) -> Turn:
+        """The turn of a message that was not queued."""
+        assert self.turn is not None
+        return self.turn
 
 
-class TurnInterruptParams(Params):
-    """`turn/interrupt`: stop exactly this turn. Passes a closed gate: it ends a write."""
+class TurnSteerParams(Params):
+    """`turn/steer`: more words for a turn that runs, and for no other."""
 
     thread_id: WireId
     turn_id: WireId
+    input: TurnInput
+    request_key: RequestKey
+    wait_ms: WaitMs = 0
+
+
+class TurnSteerResult(WireModel):
+    """The turn. `pending`: Codex has the message, and the model has not taken it yet.
+
+    It takes it with its next call; `notice steerLost` tells where the turn ended first.
+    """
+
+    turn: Turn
+    pending: bool | None = None
+
+
+class TurnInterruptParams(Params):
+    """`turn/interrupt`: stop exactly this turn. Passes a closed gate: it ends a write.
+
+    `background`: end the background commands of its thread and sub-agents as well.
+    """
+
+    thread_id: WireId
+    turn_id: WireId
+    background: bool = False
     request_key: RequestKey
     wait_ms: WaitMs = 0
 
