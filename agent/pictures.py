@@ -32,6 +32,7 @@ from transport.protocol.turns import Turn
 from transport.protocol.work_items import ImageOrigin
 
 MADE: Final = "generated_images"  # where Codex keeps what it makes, in its home
+WORKTREES: Final = "worktrees"  # … and where its app puts folders to work in
 
 
 @dataclass(slots=True, kw_only=True)
@@ -164,7 +165,7 @@ class Pictures:
         below = _below((thread.cwd, folder), known.path)
         if below is not None and self._sight.roots.shows(caller, folder):
             path = os.path.join(folder, below)
-            if not inside(path, map(resolved, self._private)):
+            if not self._is_private(folder, path):
                 places.append(path)
         home = resolved(self._codex_home)
         homes = [os.path.join(one, MADE) for one in (self._codex_home, home)]
@@ -172,6 +173,13 @@ class Pictures:
         if below is not None:
             places.append(os.path.join(home, MADE, below))
         return places
+
+    def _is_private(self, folder: str, path: str) -> bool:
+        """Whether it lies in a home that the thread's folder only happens to contain."""
+        own = resolved(os.path.join(self._codex_home, WORKTREES))
+        if folder != own and inside(folder, [own]):
+            return False
+        return inside(path, map(resolved, self._private))
 
 
 def _below(folders: Iterable[str], path: str) -> str | None:
