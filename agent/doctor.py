@@ -39,7 +39,7 @@ MADE_MS: Final = 1_796_000_000_000  # this program was not there before
 async def examine(config: Config, environ: Mapping[str, str]) -> list[Finding]:
     """Return all findings, in the order in which a person mends things."""
     running = await _agent_runs(config)
-    found = [_system(platform.system()), _agent(running=running)]
+    found = [system_finding(platform.system()), _agent(running=running)]
     found += [await trio.to_thread.run_sync(look_at_state, config)]
     found += [look_at_clock(config, now_ms=wall_ms(), oldest_ms=MADE_MS)]
     found += _ports(config, running=running)
@@ -49,7 +49,8 @@ async def examine(config: Config, environ: Mapping[str, str]) -> list[Finding]:
     return found
 
 
-def _system(system: str) -> Finding:
+def system_finding(system: str) -> Finding:
+    """Whether the Agent is made for this operating system, and was tried on it."""
     text = f"threadgate {own_version()}, Python {platform.python_version()}, {system}"
     if system == "Linux":
         return ok("system", text)

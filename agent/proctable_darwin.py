@@ -27,7 +27,7 @@ from agent.lock_path import FOLDER, Owners, lock_path
 _HOLDERS: Final = ("codex", "chatgpt")  # in the path of what can hold a thread
 _SUFFIX: Final = ".lock"
 # As it first was: psutil tells another start where the clock was set since.
-_known: Final[dict[int, psutil.Process]] = {}
+KNOWN: Final[dict[int, psutil.Process]] = {}
 
 
 def fork_counter() -> bytes:
@@ -48,22 +48,22 @@ def boot_ms() -> int:
 def pids() -> list[int]:
     """Return all pids."""
     alive = psutil.pids()
-    for gone in _known.keys() - set(alive):
-        del _known[gone]
+    for gone in KNOWN.keys() - set(alive):
+        del KNOWN[gone]
     return alive
 
 
 def started(pid: int) -> float | None:
     """Return when a living process began; `None` where it is gone or a zombie."""
     try:
-        process = _known.get(pid)
+        process = KNOWN.get(pid)
         if process is None or not process.is_running():
-            process = _known[pid] = psutil.Process(pid)
+            process = KNOWN[pid] = psutil.Process(pid)
         if process.status() == psutil.STATUS_ZOMBIE:
             return None
         return process.create_time()
     except (psutil.Error, OSError):
-        _known.pop(pid, None)
+        KNOWN.pop(pid, None)
         return None
 
 

@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from agent.config import Config
-from agent.doctor import examine
+from agent.doctor import examine, system_finding
 from agent.doctor_files import look_at_clock, look_at_codex_home, look_at_state
 from agent.findings import Finding, Level
 from tests.support.agents import make_config, open_agent
@@ -91,6 +91,13 @@ async def test_a_codex_that_is_not_there_fails_and_the_rest_is_looked_at(
     levels = {one.name: one.level for one in found}
     assert levels["codex"] is Level.FAIL
     assert {"desktop", "writers", "locks", "keys", "clock"} <= set(levels)
+
+
+def test_on_a_mac_it_says_what_no_mac_has_tried_and_elsewhere_that_it_cannot() -> None:
+    found = {name: system_finding(name) for name in ("Linux", "Darwin", "Windows")}
+    assert [one.level for one in found.values()] == [Level.OK, Level.WARN, Level.FAIL]
+    told = found["Darwin"].text
+    assert all(part in told for part in ("never run on a Mac", "watch", "leftover"))
 
 
 async def test_it_changes_nothing(config: Config) -> None:

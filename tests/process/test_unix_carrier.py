@@ -3,6 +3,7 @@
 import os
 import socket
 import stat
+import struct
 import subprocess
 import sys
 from contextlib import suppress
@@ -14,6 +15,7 @@ import pytest
 import trio
 
 from transport.carriers import unix
+from transport.carriers.unix import uid_of_xucred
 from transport.errors import KeyFileError, UnreachableError
 
 NOBODY = 65_534
@@ -273,3 +275,20 @@ async def test_a_full_backlog_is_no_connection(
 async def test_nobody_listening_is_said_with_the_path(place: Path) -> None:
     with trio.fail_after(10), pytest.raises(UnreachableError, match=str(place)):
         await unix.connect(place)
+
+
+@pytest.mark.parametrize(
+    ("raw", "uid"),
+    [
+        (struct.pack("=IIh2x16I", 0, 501, 1, *[20] * 16), 501),
+        (struct.pack("=II", 0, 0), 0),
+        (struct.pack("=II", 1, 501), -1),
+        (b"\0\0\0\0", -1),
+        (b"", -1),
+    ],
+    ids=["a user", "root", "another version", "cut", "nothing"],
+)
+def test_what_macos_says_of_a_peer_is_read_or_trusted_to_nobody(
+    raw: bytes, uid: int
+) -> None:
+    assert uid_of_xucred(raw) == uid
