@@ -1,13 +1,15 @@
-"""What all tests share: the run's mark, no leftover process, hypothesis profiles."""
+"""What all tests share: a home of their own, no leftover process, hypothesis profiles."""
 
 import os
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.codex import cache_folder, work_folder
 from tests.support.leftovers import mark_run, marked_processes
 
 REAL: Final = ("/tests/process/", "/tests/e2e/", "/tests/faults/", "/tests/security/")
@@ -23,8 +25,22 @@ settings.register_profile("thorough", settings.get_profile("dev"), max_examples=
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def home_of_the_run() -> Iterator[Path]:
+    """Give all children a HOME that is nobody's.
+
+    Codex runs the login shell of HOME for each thread that it loads, and a test ends
+    codex in the middle of that: a developer's own rc files must not be cut short.
+    """
+    os.environ["THREADGATE_TEST_CACHE"] = str(cache_folder())
+    with work_folder("home") as home:
+        os.environ["HOME"] = str(home)
+        yield home
+
+
 @pytest.fixture(scope="session")
-def run_mark() -> str:
+def run_mark(home_of_the_run: Path) -> str:
+    del home_of_the_run  # set before anything is started
     return mark_run()
 
 
