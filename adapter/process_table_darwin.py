@@ -10,12 +10,15 @@ import os
 import signal
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 import psutil
 
 from adapter.identity import Held, Identity, Row
 
+_ARGV_TRIES: Final = 3  # a program that is just being started may not tell them yet
+_ARGV_PAUSE_S: Final = 0.001
 _LOOK_S: Final = 0.02  # nothing tells of the end of a process that is not our child
 
 
@@ -28,11 +31,19 @@ def identify(pid: int) -> Identity | None:
         process = psutil.Process(pid)
         with process.oneshot():
             started = round(process.create_time() * 1_000_000)
-            argv = tuple(process.cmdline())
+            argv = _argv(process)
             dead = process.status() == psutil.STATUS_ZOMBIE
     except (psutil.Error, OSError, ValueError):
         return None  # gone, or another user's
     return None if dead else Identity(pid=pid, started=f"/{started}", argv=argv)
+
+
+def _argv(process: psutil.Process) -> tuple[str, ...]:
+    for _ in range(_ARGV_TRIES - 1):
+        with suppress(psutil.AccessDenied):
+            return tuple(process.cmdline())
+        time.sleep(_ARGV_PAUSE_S)  # noqa: TID251 - shorter than a look at the table
+    return tuple(process.cmdline())
 
 
 def rows() -> Iterator[Row]:

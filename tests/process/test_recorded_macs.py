@@ -176,3 +176,26 @@ def test_a_record_names_a_process_by_its_start_to_the_microsecond(
         assert identity is not None
         seen.append(identity.started)
     assert seen == ["/1796000100000001", "/1796000100000002"]
+
+
+@pytest.mark.parametrize(("denials", "known"), [(0, True), (2, True), (3, False)])
+def test_a_process_that_just_starts_is_asked_again_for_its_arguments(
+    denials: int, known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded = Recorded(Mac(pid=90, exe=NPM, argv=("app-server", "--stdio")))
+    recorded.denials = denials
+    monkeypatch.setattr(process_table_darwin, "psutil", recorded)
+    identity = process_table_darwin.identify(90)
+    argv = (NPM, "app-server", "--stdio") if known else None
+    assert (identity and identity.argv) == argv
+
+
+@pytest.mark.parametrize(
+    ("age_s", "least", "most"), [(-3_600, 5.0, 5.0), (2, 2.5, 3.0), (60, 0.0, 0.0)]
+)
+def test_a_desktop_goes_first_for_seconds_even_where_the_clock_was_set_back(
+    age_s: float, least: float, most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = proctable_darwin.uptime_s() - age_s
+    desktop = Mac(pid=91, exe=f"{macs.APP}/MacOS/Codex", started=started)
+    assert least <= watch(monkeypatch, desktop).settling_s() <= most
