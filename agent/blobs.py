@@ -245,10 +245,11 @@ class Blobs:
         """Leave nothing of an upload that fails, however it does."""
         try:
             yield
-        except BaseException as exc:
+        except OSError as exc:
             self._drop(upload.device_id)
-            if isinstance(exc, OSError):
-                raise storage_failed("uploads") from exc
+            raise storage_failed("uploads") from exc
+        except BaseException:
+            self._drop(upload.device_id)
             raise
 
     def _drop(self, device: str) -> None:
