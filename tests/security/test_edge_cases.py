@@ -81,6 +81,26 @@ PARAMS: dict[str, dict[str, Any]] = {
     },
     "blob/chunk": {"uploadId": "0" * 32, "offset": 0, "bytes": b"x"},
     "blob/commit": {"uploadId": "0" * 32},
+    "turn/steer": {
+        "threadId": "thr_1",
+        "turnId": "t1",
+        "input": [{"type": "text", "text": "x"}],
+        "requestKey": "k" * 16,
+    },
+    "thread/settings": {
+        "threadId": "thr_1",
+        "model": "m",
+        "requestKey": "k" * 16,
+    },
+    "queue/delete": {"queueId": "q1", "requestKey": "k" * 16},
+    "background/stop": {"threadId": "thr_1", "itemId": "i1", "requestKey": "k" * 16},
+    "thread/goal/set": {
+        "threadId": "thr_1",
+        "objective": "x",
+        "requestKey": "k" * 16,
+    },
+    "thread/goal/pause": {"threadId": "thr_1", "requestKey": "k" * 16},
+    "thread/goal/clear": {"threadId": "thr_1", "requestKey": "k" * 16},
 }
 OWNERS_PARAMS: dict[str, dict[str, Any]] = {
     "device/grant": {"deviceId": "0" * 16, "scopes": ["write"]},
