@@ -107,6 +107,14 @@ class ThreadUnknownError(CodexRefusedError):
     """Codex knows no such thread (or not one that can be loaded)."""
 
 
+class ThreadForkedError(CodexRefusedError):
+    """The thread cannot be deleted while forks of it are there."""
+
+
+class TurnUnknownError(CodexRefusedError):
+    """The thread has no such turn, or not one that has ended."""
+
+
 class CodexOverloadedError(CodexRefusedError):
     """Codex said -32001, or our own 64 requests in flight are used up."""
 

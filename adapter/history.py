@@ -82,7 +82,7 @@ def thread_from(
             settings=settings,
             created_at=seconds(thread["createdAt"]) or 0,
             updated_at=seconds(thread["updatedAt"]) or 0,
-            archived=archived,
+            archived=archived or _lies_in_archive(raw),
             parent_id=parent_from(raw),
             forked_from_id=maybe_id(thread.get("forkedFromId")),
             git=_git(thread.get("gitInfo")),
@@ -225,20 +225,27 @@ def policy_from(raw: object) -> str:
     return text(raw)
 
 
-def _items(raw: Mapping[str, Any], *, legacy: bool) -> list[Item]:
-    turn = cast("codex.Turn", raw)
-    running = turn["status"] == "inProgress"
-    frame = Frame(
-        turn_id=wire_id(turn["id"]),
+def stored_frame(
+    turn_id: str,
+    *,
+    running: bool = False,
+    legacy: bool = False,
+    started_at: int | None = None,
+    completed_at: int | None = None,
+) -> Frame:
+    """Return what is known of a stored item; `running`: its turn is in progress."""
+    return Frame(
+        turn_id=turn_id,
         provenance=HISTORY,
         unfinished=ItemStatus.IN_PROGRESS if running else ItemStatus.INTERRUPTED,
         stable_id=False if legacy else None,
+        started_at=started_at,
+        completed_at=completed_at,
     )
-    return [_item(mapping(item), frame) for item in turn["items"]]
 
 
-def _item(raw: Mapping[str, Any], frame: Frame) -> Item:
-    """One item that cannot be read does not make its thread unreadable."""
+def stored_item(raw: Mapping[str, Any], frame: Frame) -> Item:
+    """Return a stored item. One that cannot be read does not hide the others."""
     try:
         return item_from(raw, frame)
     except MISFITS:
@@ -250,6 +257,19 @@ def _item(raw: Mapping[str, Any], frame: Frame) -> Item:
             source_type=_word(raw.get("type")) or "unknown",
             summary="this item has a shape that is not known here",
         )
+
+
+def _items(raw: Mapping[str, Any], *, legacy: bool) -> list[Item]:
+    turn = cast("codex.Turn", raw)
+    running = turn["status"] == "inProgress"
+    frame = stored_frame(wire_id(turn["id"]), running=running, legacy=legacy)
+    return [stored_item(mapping(item), frame) for item in turn["items"]]
+
+
+def _lies_in_archive(raw: Mapping[str, Any]) -> bool:
+    """Codex says it only by where the thread's own file lies."""
+    path = raw.get("path")
+    return isinstance(path, str) and "/archived_sessions/" in path
 
 
 def _inside(value: object, key: str) -> object:

@@ -30,6 +30,7 @@ from adapter.tool_items import (
     mcp_tool,
     web_search,
 )
+from adapter.whole_texts import true_size
 from generated import codex
 from transport.protocol.items import (
     AgentMessage,
@@ -174,7 +175,7 @@ def _command(raw: Mapping[str, Any], cutter: Cutter, frame: Frame) -> Item:
         actions=listed,
         exit_code=maybe_whole(item.get("exitCode")),
         duration_ms=maybe_whole(item.get("durationMs")),
-        output_bytes=byte_size(output),
+        output_bytes=true_size(output),
     )
 
 

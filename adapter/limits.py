@@ -31,6 +31,11 @@ RETRY_S: Final = 0.05  # reads fail for some ms while another process archives
 SCAN_EVERY_S: Final = 300.0  # a list that scans rollouts, else the state database
 QUEUE_SHOWN: Final = 20  # queued messages of others that are named
 QUEUE_TEXT: Final = 500  # characters of each
+ITEMS_A_PAGE: Final = 100  # Codex's own bound
+ITEM_PAGES: Final = 50  # 5,000 items looked through for one that names no turn
+SNIPPET_CHARS: Final = 300  # the line in which words were found
+FORK_TRIES: Final = 6  # a source that writes items is ahead of what can be copied
+FORK_PAUSE_S: Final = 0.1  # the next try has always worked
 
 # Writing
 PROOF_S: Final = 10.0  # from the answer of turn/start to a turn seen to run

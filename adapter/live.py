@@ -11,6 +11,7 @@ from adapter.items import ended_as
 from adapter.limits import ENDED_TURNS, KNOWN_TURNS
 from adapter.open_items import OpenItem, OpenItems
 from adapter.runtime import Emitted, ItemClosed, ItemOpened, RuntimeEvent
+from adapter.runtime_store import HeldText, TextName
 from adapter.tree import Node, Tree
 from adapter.turn_record import TurnRecord
 from transport.protocol.events import EventData, ThreadChanged, ThreadStarted
@@ -80,14 +81,22 @@ class Live:
         root = self.tree.root_of(thread_id)
         return ItemOpened(at=at, thread_id=thread_id, root_thread_id=root, item=item)
 
-    def shut(self, opened: OpenItem, item: Item, at: int) -> ItemClosed:
-        """End an open item as `item`."""
+    def shut(
+        self,
+        opened: OpenItem,
+        item: Item,
+        at: int,
+        whole: Mapping[TextName, HeldText] | None = None,
+    ) -> ItemClosed:
+        """End an open item as `item`. `whole`: texts that are cut in it."""
         self.items.end(opened)
         if (record := self.turns.get(item.turn_id)) is not None:
             record.ended(item)
         thread_id = opened.thread_id
         root = self.tree.root_of(thread_id)
-        return ItemClosed(at=at, thread_id=thread_id, root_thread_id=root, item=item)
+        return ItemClosed(
+            at=at, thread_id=thread_id, root_thread_id=root, item=item, whole=whole
+        )
 
     def interrupt(self, opened: OpenItem, at: int, seen: str) -> ItemClosed:
         """End an item that Codex leaves open; `seen`: what told us so."""

@@ -15,6 +15,7 @@ from adapter.runtime import ItemDelta
 from adapter.shapes import MISFITS, maybe_text, sequence, text, wire_id
 from adapter.texts import one_line, pieces
 from adapter.tree import Node
+from adapter.whole_texts import whole_texts
 from transport.protocol.events import DeltaChannel
 from transport.protocol.items import Item, ItemStatus, UserMessage
 
@@ -88,7 +89,8 @@ def item_ended(
     opened = live.items.get(thread_id, item_id)
     assert opened is not None
     item = _final(live, node, opened, raw, ended)
-    events.append(live.shut(opened, item, at))
+    whole = whole_texts(raw) if item.truncated else None
+    events.append(live.shut(opened, item, at, whole))
     return events + _preview(live, node, item, at)
 
 

@@ -36,7 +36,9 @@ from adapter.runtime import (
     ThreadQuery,
     TurnPage,
 )
+from adapter.runtime_store import StoreActs, StoreContents
 from adapter.shapes import MISFITS, mapping, maybe_text, sequence, text, why
+from adapter.store import CodexStore
 from transport.protocol.capabilities import Capability, ModelInfo
 from transport.protocol.goals import Goal, GoalStatus
 from transport.protocol.threads import Thread
@@ -50,6 +52,17 @@ class CodexReader:
         self._server = server
         self._scanned_at: float | None = None
         self._legacy: dict[str, bool] = {}
+        self._store = CodexStore(server, self._read)
+
+    @property
+    def contents(self) -> StoreContents:
+        """What threads hold."""
+        return self._store
+
+    @property
+    def acts(self) -> StoreActs:
+        """The acts that need no loaded thread."""
+        return self._store
 
     async def list_threads(self, query: ThreadQuery) -> ThreadPage:
         """Return one page, newest first. Mostly from the state database (≈ 4 ms).

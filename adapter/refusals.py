@@ -11,8 +11,10 @@ from typing import Final
 from adapter.errors import (
     CodexRefusedError,
     ThreadArchivedError,
+    ThreadForkedError,
     ThreadLockedError,
     ThreadUnknownError,
+    TurnUnknownError,
 )
 
 NO_GOAL: Final = "no goal exists"
@@ -26,6 +28,10 @@ UNKNOWN: Final = (
     "invalid thread id",
     "invalid session id",  # resume
 )
+FORKED: Final = "forked history still references it"  # delete
+NO_TURN: Final = ("turn not found:", "identifies an in-progress turn")  # fork
+BEHIND: Final = "is behind durable rollout"  # fork, while the source writes items
+
 EMPTY_ROLLOUT: Final = ("rollout", "is empty")  # what a killed thread/start may leave
 
 PASSING: Final = (  # while another process archives or unarchives, for some ms
@@ -45,6 +51,10 @@ def refined(error: CodexRefusedError) -> CodexRefusedError:
         return ThreadLockedError(error.method, error.code, error.message)
     if ARCHIVED in error.message:
         return ThreadArchivedError(error.method, error.code, error.message)
+    if FORKED in error.message:
+        return ThreadForkedError(error.method, error.code, error.message)
+    if any(text in error.message for text in NO_TURN):
+        return TurnUnknownError(error.method, error.code, error.message)
     empty = all(part in error.message for part in EMPTY_ROLLOUT)
     if empty or any(text in error.message for text in UNKNOWN):
         return ThreadUnknownError(error.method, error.code, error.message)

@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from adapter.runtime_store import HeldText, StoreActs, StoreContents, TextName
 from transport.protocol.approvals import Approval
 from transport.protocol.background import BackgroundCommand
 from transport.protocol.capabilities import Capability, ModelInfo
@@ -42,12 +43,13 @@ class ItemOpened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemClosed:
-    """An item ended, whole."""
+    """An item ended. `whole`: those of its texts that are cut in `item`."""
 
     at: int
     thread_id: str
     root_thread_id: str | None = None
     item: Item
+    whole: Mapping[TextName, HeldText] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +230,16 @@ class Reader(Protocol):
 
     info: RuntimeInfo
 
+    @property
+    def contents(self) -> StoreContents:
+        """What threads hold: items, texts, and looking for words."""
+        ...
+
+    @property
+    def acts(self) -> StoreActs:
+        """The acts that need no loaded thread. They are the reader's only writes."""
+        ...
+
     async def list_threads(self, query: ThreadQuery) -> ThreadPage:
         """Return one page of threads of all providers and interactive sources."""
         ...
@@ -342,6 +354,21 @@ class ThreadWriter(Protocol):
 
     async def start_thread(self, new: NewThread, *, guard: Guard) -> Loaded:
         """Make a new thread (nothing is stored until its first turn)."""
+        ...
+
+    async def fork_thread(
+        self,
+        thread_id: str,
+        *,
+        through: str | None,
+        before: str | None,
+        guard: Guard,
+    ) -> Loaded:
+        """Make a copy of a thread, up to and with a turn, or up to before one.
+
+        The copy is stored at once; the other thread is left as it is. Raises:
+        TurnUnknownError, other AdapterError, what `guard` raises.
+        """
         ...
 
     async def start_turn(

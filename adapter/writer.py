@@ -20,6 +20,7 @@ from adapter.errors import (
     NoAnswerError,
     NotDeliveredError,
 )
+from adapter.forking import take_fork
 from adapter.goals import answered_goal
 from adapter.history import turn_from
 from adapter.interrupt import Interrupt
@@ -177,6 +178,29 @@ class CodexWriter:
             self._name = new.name
             thread, settings = adopt(self._server, raw, answer, [])
             return Loaded(thread=thread, settings=settings, last_turn=None)
+
+    async def fork_thread(
+        self,
+        thread_id: str,
+        *,
+        through: str | None,
+        before: str | None,
+        guard: Guard,
+    ) -> Loaded:
+        """Make a copy of a thread; it is loaded here."""
+        with self._acting():
+            answer = await take_fork(
+                self._server, thread_id, through=through, before=before, guard=guard
+            )
+            raw = inner(answer, "thread/fork", "thread")
+            fork_id = id_of(raw, "thread/fork")
+            self._note_loaded(fork_id)
+            newest = await newest_turns(self._server, fork_id)
+            thread, settings = adopt(self._server, raw, answer, newest)
+            legacy = raw.get("historyMode") != "paginated"
+            turns = [turn_from(turn, fork_id, legacy=legacy) for turn in newest]
+            last = turns[0] if turns else None
+            return Loaded(thread=thread, settings=settings, last_turn=last)
 
     async def start_turn(
         self,

@@ -90,7 +90,7 @@ class Admission:
     ) -> TurnStartResult:
         """Continue a thread: with a turn, in the one that runs, or when it is free."""
         check_access(caller, rows.TURN_START)
-        _check_size(params.input)
+        check_size(params.input)
         _check_schema(params.output_schema)
         if params.delivery == "steer":
             _check_steers(params)
@@ -121,7 +121,7 @@ class Admission:
     async def steer(self, caller: Caller, params: TurnSteerParams) -> TurnSteerResult:
         """Put more words into a turn that a writer of ours runs."""
         check_access(caller, rows.TURN_STEER)
-        _check_size(params.input)
+        check_size(params.input)
         thread = await self._sight.thread(caller, params.thread_id)
 
         async def attempt(flight: Flight) -> TurnSteerResult:
@@ -139,7 +139,7 @@ class Admission:
     ) -> ThreadStartResult:
         """Make a thread with its first turn, as one act."""
         check_access(caller, rows.THREAD_START)
-        _check_size(params.input)
+        check_size(params.input)
         check_wishes(caller, sandbox=params.sandbox, policy=params.approval_policy)
         folder = await self._sight.folder(caller, params.cwd)
 
@@ -284,7 +284,8 @@ class Admission:
         )
 
 
-def _check_size(given: Sequence[InputPart]) -> None:
+def check_size(given: Sequence[InputPart]) -> None:
+    """Raise `TooLarge` for a message above `limits.textInput`."""
     texts = (one.text for one in given if isinstance(one, TextInput))
     if sum(len(text.encode()) for text in texts) > TEXT_INPUT:
         raise TooLarge(

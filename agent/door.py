@@ -21,6 +21,7 @@ from agent.background_commands import BackgroundCommands
 from agent.blob_files import BlobFiles
 from agent.blobs import Blobs
 from agent.config import Config
+from agent.contents import Contents
 from agent.delivering import Delivering
 from agent.engines import Programs
 from agent.follower import Follower
@@ -31,6 +32,7 @@ from agent.ledger import Ledger
 from agent.message_queue import MessageQueue
 from agent.offering import Offering
 from agent.offload import Runner, in_thread
+from agent.output_cache import OutputCache
 from agent.pictures import Pictures
 from agent.queue_table import QueueTable
 from agent.reading import Reading
@@ -40,6 +42,8 @@ from agent.standing import Others, mode_of
 from agent.store import Store
 from agent.supervisor import Supervisor
 from agent.taking import Taking
+from agent.thread_acts import ThreadActs
+from agent.thread_fork import ThreadFork
 from agent.thread_goal import ThreadGoal
 from agent.thread_locks import ThreadLocks
 from agent.thread_settings import SettingsChange
@@ -72,6 +76,9 @@ class Door:
     blobs: Blobs
     pictures: Pictures
     follower: Follower
+    contents: Contents
+    thread_acts: ThreadActs
+    thread_fork: ThreadFork
 
 
 def build_door(
@@ -92,6 +99,8 @@ def build_door(
     Call `store.recover()` before, when the processes of an earlier run are known dead.
     `watch`: another look at foreign writers than this machine's process table.
     """
+    cache = OutputCache()
+    emit = partial(_tell_both, emit, cache)
 
     def tell_of_store(event: RuntimeEvent) -> None:
         emit(event)
@@ -181,6 +190,16 @@ def build_door(
         now_ms=now_ms,
     )
     keeper.on_change = partial(_gate_changed, pool, delivering)
+    reading = Reading(
+        supervisor=supervisor,
+        keeper=keeper,
+        pool=pool,
+        sight=sight,
+        watch=eyes,
+        head=head,
+        now_ms=now_ms,
+        run=run,
+    )
     return Door(
         supervisor=supervisor,
         watch=table,
@@ -188,16 +207,7 @@ def build_door(
         pool=pool,
         sight=sight,
         ledger=ledger,
-        reading=Reading(
-            supervisor=supervisor,
-            keeper=keeper,
-            pool=pool,
-            sight=sight,
-            watch=eyes,
-            head=head,
-            now_ms=now_ms,
-            run=run,
-        ),
+        reading=reading,
         approving=Approving(
             pool=pool,
             keeper=keeper,
@@ -214,12 +224,31 @@ def build_door(
         blobs=blobs,
         pictures=pictures,
         follower=follower,
+        contents=Contents(
+            supervisor=supervisor,
+            pool=pool,
+            sight=sight,
+            reading=reading,
+            cache=cache,
+            head=head,
+            now_ms=now_ms,
+        ),
+        thread_acts=ThreadActs(
+            way, locks=locks, judged=lambda thread: reading.judged([thread])[0]
+        ),
+        thread_fork=ThreadFork(way),
     )
 
 
 def _gate_changed(pool: LeasePool, delivering: Delivering) -> None:
     pool.gate_changed()
     delivering.ring()
+
+
+def _tell_both(emit: Emit, cache: OutputCache, event: RuntimeEvent) -> None:
+    """Every event goes to the clients, and its texts to who keeps them whole."""
+    emit(event)
+    cache.take(event)
 
 
 def _runtime_changed(

@@ -8,14 +8,30 @@ finds nothing but hidden threads would still tell that there are some.
 
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
-from adapter.runtime import ThreadPage
 from agent.limits import PAGE_BYTES, THREADS_SCANNED
 from agent.pages import size_of
 from transport.protocol.threads import Thread
 
-Ask = Callable[[str | None, int], Awaitable[ThreadPage]]
-Show = Callable[[ThreadPage], Awaitable[Collection[Thread]]]
+
+class Rows(Protocol):
+    """One of the store's pages."""
+
+    @property
+    def threads(self) -> tuple[Thread, ...]:
+        """Its rows."""
+        ...
+
+    @property
+    def next_cursor(self) -> str | None:
+        """Where the next one begins; `None` is the end."""
+        ...
+
+
+P = TypeVar("P", bound=Rows)
+Ask = Callable[[str | None, int], Awaitable[P]]
+Show = Callable[[P], Awaitable[Collection[Thread]]]
 
 _STEP = 100  # threads that the store is asked for at once
 
@@ -37,7 +53,7 @@ class _Page:
 
 
 async def fenced_page(
-    ask: Ask, show: Show, *, cursor: str | None, limit: int
+    ask: Ask[P], show: Show[P], *, cursor: str | None, limit: int
 ) -> tuple[list[Thread], str | None]:
     """Return at most `limit` threads and the store's cursor behind the last of them.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from agent.audit import Audit
+from agent.content_handlers import content_handlers
 from agent.door import Door as CodexDoor
 from agent.errors import AuditUnavailableError
 from agent.offload import in_thread
@@ -163,6 +164,7 @@ def build_handlers(house: House) -> dict[str, Handler]:
         return admin.AuditListResult(entries=entries, next_cursor=following)
 
     return {
+        **content_handlers(door),
         methods.SESSION_OPEN.name: session_open,
         methods.EVENTS_SUBSCRIBE.name: subscribe,
         methods.GATEWAY_STATUS.name: status,

@@ -81,6 +81,8 @@ class LeaseEvents:
         ours = state in (LeaseState.LOADING, LeaseState.HELD, LeaseState.RELEASING)
         mode = ThreadMode.LIVE if ours else self._mode_of(thread.id)
         update: dict[str, object] = {"lease": state, "mode": mode}
+        if thread.id == lease.thread_id and lease.renamed is not None:
+            update["title"] = lease.renamed
         if thread.id == lease.thread_id and lease.writer is not None:
             status = lease.writer.status if ours else ThreadStatus.IDLE
             if not (

@@ -81,8 +81,12 @@ class Ledger:
         key: str,
         result: type[R],
         act: Callable[[Flight], Awaitable[R]],
+        settle: Callable[[], Awaitable[R | None]] | None = None,
     ) -> R:
         """Run `act` unless this key has run already; return the one outcome.
+
+        `settle`: looks whether an act of unknown outcome has happened after all, which
+        is then its outcome; `None` leaves it unknown.
 
         Raises: Conflict (requestKey) for other params, OutcomeUnknown, what `act`
         raises.
@@ -107,10 +111,13 @@ class Ledger:
         flight = self._flights[row.device, key] = Flight(row)
         try:
             known = await self._find(flight)
-            if known is not None:
-                flight.result = _known(known, row, result)
-            else:
+            if known is None:
                 flight.result = await act(flight)
+            elif settle is not None and known.state is RowState.UNKNOWN:
+                _check_same(known, row)
+                flight.result = await self._settled(flight, known, settle)
+            else:
+                flight.result = _known(known, row, result)
             return _as(flight.result, result)
         except Refusal as refusal:
             flight.refusal = refusal
@@ -118,6 +125,19 @@ class Ledger:
         finally:
             del self._flights[flight.key]
             flight.landed.set()
+
+    async def _settled(
+        self,
+        flight: Flight,
+        known: KeyRow,
+        settle: Callable[[], Awaitable[R | None]],
+    ) -> R:
+        found = await settle()
+        if found is None:
+            raise outcome_unknown(known.key, known.method, known.thread)
+        flight.row = known
+        await self.done(flight, found)
+        return found
 
     async def _find(self, flight: Flight) -> KeyRow | None:
         if flight.key in self._unsaved:
@@ -168,9 +188,9 @@ class Ledger:
             await self._run(partial(self._store.put, flight.row))
 
     async def done(
-        self, flight: Flight, result: WireModel, turn_id: str | None
+        self, flight: Flight, result: WireModel, turn_id: str | None = None
     ) -> None:
-        """Store the answer for repeats."""
+        """Store the answer for repeats; `turn_id`: of the turn that the act started."""
         flight.row = self._as_done(flight.row, result, turn_id)
         await self._settle(flight, partial(self._store.put, flight.row), flight.row)
 

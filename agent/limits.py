@@ -37,6 +37,15 @@ PAGE_BYTES: Final = 512 * 1024  # packed; half a frame, so head and names fit be
 THREADS_SCANNED: Final = 5_000  # threads read to learn the folders that exist
 FOLDERS_KEPT: Final = 4_096
 FOLDERS_AGE_S: Final = 10.0  # a folder that is not known is looked for this often
+OUTPUT_CACHE: Final = 64 * 1024 * 1024  # texts of this run's items, the newest used
+OUTPUT_TEXT: Final = 8 * 1024 * 1024  # of one of them; codex itself keeps 1 MiB
+OUTPUT_ENTRY: Final = 512  # what one item costs beside its texts
+DIFF_BYTES: Final = 256 * 1024  # of one `thread/diff`
+DIFF_PAGES: Final = 20  # of 100 items each that it looks through, newest first
+
+# Acts on whole threads
+LEASE_IDLE_S: Final = 12.0  # the login shell of a load takes 10 s at most
+UNDO_S: Final = 20.0  # to delete a fork whose message was refused
 
 # Following other programs' threads
 FOLLOWED: Final = 16  # read every second; each costs Codex some 10 ms

@@ -12,7 +12,7 @@ from typing import Final
 from adapter.errors import AdapterError, CodexRefusedError, ThreadUnknownError
 from adapter.refusals import not_offered
 from adapter.runtime import ThreadPage, ThreadQuery, TurnPage
-from agent.fenced_list import fenced_page
+from agent.fenced_list import Rows, fenced_page
 from agent.gatekeeper import GateKeeper
 from agent.lease import Lease
 from agent.lease_pool import LeasePool
@@ -93,14 +93,14 @@ class Reading:
         if is_fenced(caller):
             rows, following = await fenced_page(
                 partial(self._threads, params),
-                partial(self._visible, caller),
+                partial(self.visible, caller),
                 cursor=cursor,
                 limit=params.limit,
             )
         else:
             rows, following = await self._all_threads(params, cursor)
         return ThreadListResult(
-            threads=self._judged(rows),
+            threads=self.judged(rows),
             next_cursor=wrap_cursor(listing, following),
             head=head,
         )
@@ -133,14 +133,16 @@ class Reading:
         except AdapterError as exc:
             raise self._refusal(exc, "") from exc
 
-    async def _visible(self, caller: Caller, page: ThreadPage) -> list[Thread]:
+    async def visible(self, caller: Caller, page: Rows) -> list[Thread]:
+        """Return the rows of one of the store's pages that exist for the caller."""
         self._sight.learn(list(page.threads))
         roots = self._sight.roots
         return await self._run(
             lambda: [row for row in page.threads if roots.shows(caller, row.cwd)]
         )
 
-    def _judged(self, rows: Collection[Thread]) -> list[Thread]:
+    def judged(self, rows: Collection[Thread]) -> list[Thread]:
+        """Return threads of the store as they stand: whose they are, what they do."""
         holders = self._watch.holders([row.id for row in rows])
         return [self._stands(row, holders.get(row.id)) for row in rows]
 

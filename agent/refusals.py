@@ -15,8 +15,10 @@ from adapter.errors import (
     NotRecordedError,
     ReaderFirstError,
     ThreadArchivedError,
+    ThreadForkedError,
     ThreadLockedError,
     ThreadUnknownError,
+    TurnUnknownError,
 )
 from adapter.refusals import not_offered
 from transport.errors import (
@@ -81,6 +83,24 @@ def running(turn: Turn | None, why: str) -> Conflict:
     return Conflict(why, data=data)
 
 
+def forks_need(thread_id: str) -> Conflict:
+    """A copy of the thread shares its history."""
+    return Conflict(
+        "Forks of this thread still need it, so Codex does not delete it. Delete the "
+        "forks first, or archive it.",
+        data={"what": "forks", "threadId": thread_id},
+    )
+
+
+def turn_not_found(turn_id: str | None) -> NotFound:
+    """The thread has no such turn, or it still runs."""
+    return NotFound(
+        "This thread has no such turn, or it has not ended yet. `threadgate read` shows "
+        "the newest ones.",
+        data={"kind": "turn", "id": turn_id or ""},
+    )
+
+
 def other_last_turn(turn: Turn | None) -> Conflict:
     """The thread went on since the client looked."""
     data: dict[str, object] = {"what": "lastTurn"}
@@ -135,10 +155,16 @@ def failed_before(exc: AdapterError, *, thread_id: str, at_ms: int) -> Refusal:
             return thread_not_found(thread_id)
         case ThreadArchivedError():
             return NotResumable(
-                "This thread is archived: it can be read, not continued. Unarchive it at "
-                f"the workstation (`codex unarchive {thread_id}`), then send again.",
+                "This thread is archived: it can be read, not continued. Unarchive it "
+                f"(`threadgate unarchive {thread_id}`), then send again.",
                 data={"threadId": thread_id},
             )
+        case ThreadLockedError():
+            return owned_elsewhere(thread_id, None)
+        case ThreadForkedError():
+            return forks_need(thread_id)
+        case TurnUnknownError():
+            return turn_not_found(None)
         case CodexOverloadedError():
             return Overloaded("Codex has too much to do right now. Try again.")
         case CodexRefusedError(method="thread/resume"):

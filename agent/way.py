@@ -23,7 +23,8 @@ from agent.supervisor import Supervisor
 from agent.writers import Watch
 from transport.errors import Overloaded, Refusal
 from transport.protocol.base import WireModel
-from transport.protocol.events import Notice, NoticeLevel
+from transport.protocol.events import Notice, NoticeLevel, ThreadChanged
+from transport.protocol.threads import Thread
 from transport.protocol.turns import Turn, TurnStartParams
 
 HandOver = Callable[[str, str | None], Awaitable[None]]
@@ -54,6 +55,7 @@ class Way:
         self.watch = watch
         self.ledger = ledger
         self.inputs = inputs
+        self.supervisor = supervisor
         self.carrier = Carrier(ledger=ledger, pool=pool, now_ms=now_ms)
         self.newest = NewestTurns(
             supervisor=supervisor, pool=pool, ledger=ledger, now_ms=now_ms
@@ -113,6 +115,11 @@ class Way:
         for old in list(self._starters)[: -OURS_KEPT or None]:
             del self._starters[old]
         await self.ledger.done(flight, result, turn.id)
+
+    def tell(self, thread: Thread) -> None:
+        """Tell everybody who sees the thread how it looks now."""
+        data = ThreadChanged(thread=thread)
+        self._emit(Emitted(at=self._now_ms(), thread_id=thread.id, data=data))
 
     def starter_of(self, turn_id: str) -> str | None:
         """Return the device that started this turn."""

@@ -1448,6 +1448,14 @@ class Thread(TypedDict):
 ThreadActiveFlag: TypeAlias = "Literal['waitingOnApproval', 'waitingOnUserInput']"
 
 
+class ThreadArchiveParams(TypedDict):
+    threadId: "str"
+
+
+class ThreadArchiveResponse(TypedDict):
+    pass
+
+
 class ThreadArchivedNotification(TypedDict):
     threadId: "str"
 
@@ -1494,6 +1502,14 @@ class ThreadClosedNotification(TypedDict):
     threadId: "str"
 
 
+class ThreadDeleteParams(TypedDict):
+    threadId: "str"
+
+
+class ThreadDeleteResponse(TypedDict):
+    pass
+
+
 class ThreadDeletedNotification(TypedDict):
     threadId: "str"
 
@@ -1506,6 +1522,49 @@ class ThreadEnvironment(TypedDict):
 
 class ThreadExtra(TypedDict):
     pass
+
+
+class ThreadForkParams(TypedDict):
+    approvalPolicy: "NotRequired[AskForApproval | None]"
+    approvalsReviewer: "NotRequired[ApprovalsReviewer | None]"
+    attachToSource: "NotRequired[bool]"
+    baseInstructions: "NotRequired[str | None]"
+    beforeTurnId: "NotRequired[str | None]"
+    config: "NotRequired[dict[str, object] | None]"
+    cwd: "NotRequired[str | None]"
+    deferGoalContinuation: "NotRequired[bool]"
+    developerInstructions: "NotRequired[str | None]"
+    ephemeral: "NotRequired[bool]"
+    excludeTurns: "NotRequired[bool]"
+    experimentalDisablePredictionMcp: "NotRequired[bool]"
+    experimentalPredictionMode: "NotRequired[bool]"
+    lastTurnId: "NotRequired[str | None]"
+    model: "NotRequired[str | None]"
+    modelProvider: "NotRequired[str | None]"
+    path: "NotRequired[str | None]"
+    permissions: "NotRequired[str | None]"
+    runtimeWorkspaceRoots: "NotRequired[list[AbsolutePathBuf] | None]"
+    sandbox: "NotRequired[SandboxMode | None]"
+    serviceTier: "NotRequired[str | None]"
+    threadId: "str"
+    threadSource: "NotRequired[ThreadSource | None]"
+
+
+class ThreadForkResponse(TypedDict):
+    activePermissionProfile: "NotRequired[ActivePermissionProfile | None]"
+    approvalPolicy: "AskForApproval"
+    approvalsReviewer: "ApprovalsReviewer"
+    cwd: "AbsolutePathBuf"
+    disabledPluginIds: "NotRequired[list[str]]"
+    instructionSources: "NotRequired[list[LegacyAppPathString]]"
+    model: "str"
+    modelProvider: "str"
+    multiAgentMode: "NotRequired[MultiAgentMode]"
+    reasoningEffort: "NotRequired[ReasoningEffort | None]"
+    runtimeWorkspaceRoots: "NotRequired[list[AbsolutePathBuf]]"
+    sandbox: "SandboxPolicy"
+    serviceTier: "NotRequired[str | None]"
+    thread: "Thread"
 
 
 class ThreadGoal(TypedDict):
@@ -1645,6 +1704,14 @@ class ThreadItemEnteredReviewMode(TypedDict):
     type: "Literal['enteredReviewMode']"
 
 
+class ThreadItemEntry(TypedDict):
+    completedAtMs: "NotRequired[int | None]"
+    item: "ThreadItem"
+    outputDeferred: "NotRequired[bool]"
+    startedAtMs: "NotRequired[int | None]"
+    turnId: "str"
+
+
 class ThreadItemExitedReviewMode(TypedDict):
     completedAtMs: "NotRequired[int | None]"
     startedAtMs: "NotRequired[int | None]"
@@ -1724,6 +1791,11 @@ class ThreadItemMcpToolCall(TypedDict):
     type: "Literal['mcpToolCall']"
 
 
+class ThreadItemOutputDeferral(TypedDict):
+    commandExecution: "NotRequired[bool]"
+    mcpToolCall: "NotRequired[bool]"
+
+
 class ThreadItemPlan(TypedDict):
     completedAtMs: "NotRequired[int | None]"
     startedAtMs: "NotRequired[int | None]"
@@ -1778,6 +1850,42 @@ class ThreadItemWebSearch(TypedDict):
     query: "str"
     results: "NotRequired[list[object] | None]"
     type: "Literal['webSearch']"
+
+
+ThreadItemsListAnchor: TypeAlias = "ThreadItemsListAnchorItem"
+
+
+class ThreadItemsListAnchorItem(TypedDict):
+    itemId: "str"
+    type: "Literal['item']"
+
+
+ThreadItemsListCursor: TypeAlias = "str | ThreadItemsListAnchor"
+
+
+class ThreadItemsListParams(TypedDict):
+    cursor: "NotRequired[ThreadItemsListCursor | None]"
+    deferOutput: "NotRequired[ThreadItemOutputDeferral | None]"
+    limit: "NotRequired[int | None]"
+    sortDirection: "NotRequired[SortDirection | None]"
+    threadId: "str"
+    turnId: "NotRequired[str | None]"
+
+
+class ThreadItemsListResponse(TypedDict):
+    backwardsCursor: "NotRequired[str | None]"
+    data: "list[ThreadItemEntry]"
+    nextCursor: "NotRequired[str | None]"
+
+
+class ThreadItemsReadParams(TypedDict):
+    itemIds: "list[str]"
+    threadId: "str"
+    turnId: "str"
+
+
+class ThreadItemsReadResponse(TypedDict):
+    data: "list[ThreadItemEntry]"
 
 
 ThreadListCwdFilter: TypeAlias = "str | list[str]"
@@ -1902,6 +2010,57 @@ class ThreadResumeResponse(TypedDict):
     turnsBackwardsCursor: "NotRequired[str | None]"
 
 
+class ThreadSearchOccurrence(TypedDict):
+    itemId: "str"
+    snippet: "str"
+    snippetMatchRange: "ThreadSearchTextRange"
+    turnCursor: "str"
+    turnId: "str"
+
+
+class ThreadSearchOccurrencesParams(TypedDict):
+    cursor: "NotRequired[str | None]"
+    limit: "NotRequired[int | None]"
+    searchTerm: "str"
+    threadId: "str"
+
+
+class ThreadSearchOccurrencesResponse(TypedDict):
+    data: "list[ThreadSearchOccurrence]"
+    nextCursor: "NotRequired[str | None]"
+
+
+class ThreadSearchParams(TypedDict):
+    archived: "NotRequired[bool | None]"
+    currentAccountOnly: "NotRequired[bool]"
+    cursor: "NotRequired[str | None]"
+    includeAttachedThreads: "NotRequired[bool]"
+    limit: "NotRequired[int | None]"
+    searchTerm: "str"
+    sortDirection: "NotRequired[SortDirection | None]"
+    sortKey: "NotRequired[ThreadSearchSortKey | None]"
+    sourceKinds: "NotRequired[list[ThreadSourceKind] | None]"
+
+
+class ThreadSearchResponse(TypedDict):
+    backwardsCursor: "NotRequired[str | None]"
+    data: "list[ThreadSearchResult]"
+    nextCursor: "NotRequired[str | None]"
+
+
+class ThreadSearchResult(TypedDict):
+    snippet: "str"
+    thread: "Thread"
+
+
+ThreadSearchSortKey: TypeAlias = "Literal['created_at', 'updated_at', 'recency_at']"
+
+
+class ThreadSearchTextRange(TypedDict):
+    end: "int"
+    start: "int"
+
+
 class ThreadSection(TypedDict):
     appearance: "NotRequired[ThreadSectionAppearance | None]"
     id: "str"
@@ -1911,6 +2070,15 @@ class ThreadSection(TypedDict):
 class ThreadSectionAppearance(TypedDict):
     color: "NotRequired[str | None]"
     icon: "NotRequired[str | None]"
+
+
+class ThreadSetNameParams(TypedDict):
+    name: "str"
+    threadId: "str"
+
+
+class ThreadSetNameResponse(TypedDict):
+    pass
 
 
 class ThreadSettings(TypedDict):
@@ -2070,6 +2238,14 @@ class ThreadTurnsListResponse(TypedDict):
     backwardsCursor: "NotRequired[str | None]"
     data: "list[Turn]"
     nextCursor: "NotRequired[str | None]"
+
+
+class ThreadUnarchiveParams(TypedDict):
+    threadId: "str"
+
+
+class ThreadUnarchiveResponse(TypedDict):
+    thread: "Thread"
 
 
 class ThreadUnarchivedNotification(TypedDict):

@@ -58,6 +58,16 @@ class Screen:
             print(text, end="\n" if piece.ends else "", file=self.out)
         self.out.flush()
 
+    def raw(self, data: bytes) -> bool:
+        """Write bytes as they are; return whether: a terminal must not obey them."""
+        pipe = getattr(self.out, "buffer", None)
+        if pipe is None or self.out.isatty():
+            return False
+        self.out.flush()
+        pipe.write(data)
+        pipe.flush()
+        return True
+
     def json(self, value: Mapping[str, Any]) -> None:
         """Print one JSON value on one line; ASCII, so that a terminal can show it."""
         print(json.dumps(value, separators=(",", ":")), file=self.out, flush=True)

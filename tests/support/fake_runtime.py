@@ -4,7 +4,8 @@ It implements `adapter.runtime` (Runtime, Reader, ThreadWriter) over a small sto
 threads. Steps are named: `reader.open`, `list_threads`, `read_thread`, `list_turns`,
 `pending_work`, `writer.open`, `resume`, `start_thread`, `start_turn`, `interrupt`,
 `answer`, `writer.close`, `steer`, `change_settings`, `background`, `stop_background`, `goal`,
-`set_goal`, `pause_goal`, `clear_goal`. `runtime.at(step, action)` runs an action when the step is
+`set_goal`, `pause_goal`, `clear_goal`, `fork_thread`; those of the store: see
+`fake_store`. `runtime.at(step, action)` runs an action when the step is
 reached, before its guard; `runtime.at(step + ":done", action)` when its effect has
 happened and the answer is still on the way. An action may raise, block, or change the
 world. `runtime.log` holds every step that was reached.
@@ -29,6 +30,7 @@ from adapter.errors import (
     NotDeliveredError,
     ThreadLockedError,
     ThreadUnknownError,
+    TurnUnknownError,
 )
 from adapter.runtime import (
     NO_WISHES,
@@ -52,6 +54,8 @@ from adapter.runtime import (
     TurnPage,
     Wishes,
 )
+from adapter.runtime_store import HeldText, TextName
+from tests.support.fake_store import FakeStore
 from transport.background import open_background
 from transport.errors import ApprovalClosed, Conflict, InvalidParams, NotFound
 from transport.protocol.approvals import (
@@ -177,6 +181,9 @@ class Stored:
     goal: Goal | None = None
     locked_by: int | None = None  # a foreign pid, or a writer's of ours
     hidden: set[str] = field(default_factory=set[str])  # turns only a resume shows
+    texts: dict[str, dict[TextName, HeldText]] = field(
+        default_factory=dict[str, dict[TextName, HeldText]]
+    )  # whole, by item
 
 
 class FakeRuntime:
@@ -288,6 +295,15 @@ class FakeReader:
         self.emit = emit
         self.died = trio.Event()
         self._runtime = runtime
+        self._store = FakeStore(runtime, emit)
+
+    @property
+    def contents(self) -> FakeStore:
+        return self._store
+
+    @property
+    def acts(self) -> FakeStore:
+        return self._store
 
     def die(self) -> None:
         """End the reader's process."""
@@ -637,6 +653,36 @@ class FakeWriter:
         self._load(stored)  # on the disk only with its first turn
         await self._runtime.reach("start_thread:done")
         self._tell(ThreadStarted(thread=stored.thread))
+        return self._loaded(stored)
+
+    async def fork_thread(
+        self,
+        thread_id: str,
+        *,
+        through: str | None,
+        before: str | None,
+        guard: Guard,
+    ) -> Loaded:
+        await self._runtime.reach("fork_thread")
+        guard()
+        source = self._runtime.threads[thread_id]
+        ids = [turn.id for turn in source.turns]
+        wanted = through or before
+        if wanted is not None and wanted not in ids:
+            raise TurnUnknownError("thread/fork", -32600, f"turn not found: {wanted}")
+        end = len(ids) if wanted is None else ids.index(wanted) + (before is None)
+        fork_id = self._runtime.next_id("fork")
+        stored = Stored(
+            source.thread.model_copy(
+                update={"id": fork_id, "forked_from_id": thread_id, "title": None}
+            )
+        )
+        stored.settings = source.settings
+        stored.turns = list(source.turns[:end])
+        stored.locked_by = self.info.pid
+        self._runtime.threads[fork_id] = stored
+        self._load(stored)
+        await self._runtime.reach("fork_thread:done")
         return self._loaded(stored)
 
     def _load(self, stored: Stored) -> None:

@@ -14,10 +14,12 @@ from transport.protocol import (
     background,
     blobs,
     capabilities,
+    contents,
     gateway,
     goals,
     queue,
     session,
+    thread_acts,
     threads,
     turns,
 )
@@ -88,6 +90,24 @@ THREAD_READ: Final = Method(
 TURN_LIST: Final = Method(
     "turn/list", turns.TurnListParams, turns.TurnListResult, Access.READ
 )
+ITEM_LIST: Final = Method(
+    "item/list", contents.ItemListParams, contents.ItemListResult, Access.READ
+)
+ITEM_OUTPUT: Final = Method(
+    "item/output", contents.ItemOutputParams, contents.ItemOutputResult, Access.READ
+)
+THREAD_DIFF: Final = Method(
+    "thread/diff", contents.ThreadDiffParams, contents.ThreadDiffResult, Access.READ
+)
+THREAD_SEARCH: Final = Method(
+    "thread/search",
+    contents.ThreadSearchParams,
+    contents.ThreadSearchResult,
+    Access.READ,
+)
+THREAD_FIND: Final = Method(
+    "thread/find", contents.ThreadFindParams, contents.ThreadFindResult, Access.READ
+)
 APPROVAL_LIST: Final = Method(
     "approval/list",
     approvals.ApprovalListParams,
@@ -98,6 +118,41 @@ THREAD_START: Final = Method(
     "thread/start",
     threads.ThreadStartParams,
     threads.ThreadStartResult,
+    Access.WRITE,
+    gated=True,
+)
+THREAD_FORK: Final = Method(
+    "thread/fork",
+    thread_acts.ThreadForkParams,
+    thread_acts.ThreadForkResult,
+    Access.WRITE,
+    gated=True,
+)
+THREAD_RENAME: Final = Method(
+    "thread/rename",
+    thread_acts.ThreadRenameParams,
+    threads.ThreadResult,
+    Access.WRITE,
+    gated=True,
+)
+THREAD_ARCHIVE: Final = Method(
+    "thread/archive",
+    thread_acts.ThreadArchiveParams,
+    threads.ThreadResult,
+    Access.WRITE,
+    gated=True,
+)
+THREAD_UNARCHIVE: Final = Method(
+    "thread/unarchive",
+    thread_acts.ThreadUnarchiveParams,
+    threads.ThreadResult,
+    Access.WRITE,
+    gated=True,
+)
+THREAD_DELETE: Final = Method(
+    "thread/delete",
+    thread_acts.ThreadDeleteParams,
+    thread_acts.ThreadDeleteResult,
     Access.WRITE,
     gated=True,
 )
@@ -231,8 +286,18 @@ METHODS: Final[dict[str, Method[Any, Any]]] = {
         THREAD_LIST,
         THREAD_READ,
         TURN_LIST,
+        ITEM_LIST,
+        ITEM_OUTPUT,
+        THREAD_DIFF,
+        THREAD_SEARCH,
+        THREAD_FIND,
         APPROVAL_LIST,
         THREAD_START,
+        THREAD_FORK,
+        THREAD_RENAME,
+        THREAD_ARCHIVE,
+        THREAD_UNARCHIVE,
+        THREAD_DELETE,
         TURN_START,
         TURN_STEER,
         TURN_INTERRUPT,

@@ -1,0 +1,218 @@
+"""Commands about whole threads and what they hold. Blocking I/O."""
+
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from clients.cli.options import AsJson, Follow, Host, Key, ThreadArg, Wait
+
+if TYPE_CHECKING:
+    from clients.cli.contents import Field
+
+group = typer.Typer()
+
+Words = Annotated[str, typer.Argument(metavar="TEXT", help="Words to look for.")]
+Count = Annotated[
+    int,
+    typer.Option(
+        "--count", "-n", metavar="N", min=1, max=1000, help="At most so many."
+    ),
+]
+TurnId = Annotated[
+    str | None, typer.Option("--turn", metavar="TURN", help="Only of this turn.")
+]
+FIELDS = ("output", "text", "diff")
+
+
+def _check_field(field: str) -> str:
+    if field not in FIELDS:
+        raise typer.BadParameter(f"one of {', '.join(FIELDS)}")
+    return field
+
+
+@group.command()
+def output(
+    thread: ThreadArg,
+    item: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="ITEM",
+            help="The beginning of an item's id; else the newest command.",
+        ),
+    ] = None,
+    host: Host = None,
+    field: Annotated[
+        str,
+        typer.Option(
+            "--field",
+            metavar="FIELD",
+            callback=_check_field,
+            help="output (of a command), text (of a message), diff (of a change).",
+        ),
+    ] = "output",
+    path: Annotated[
+        str | None,
+        typer.Option("--path", metavar="FILE", help="Whose diff, of several files."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print a whole output, message or diff; into a file or pipe byte for byte."""
+    from clients.cli import contents, entry
+
+    command = partial(
+        contents.output,
+        host=host,
+        thread=thread,
+        item=item,
+        field=cast("Field", field),
+        path=path,
+    )
+    raise typer.Exit(entry.run(command, as_json=as_json))
+
+
+@group.command()
+def diff(
+    thread: ThreadArg, host: Host = None, turn: TurnId = None, as_json: AsJson = False
+) -> None:
+    """Show what was changed in files."""
+    from clients.cli import contents, entry
+
+    command = partial(contents.diff, host=host, thread=thread, turn=turn)
+    raise typer.Exit(entry.run(command, as_json=as_json))
+
+
+@group.command()
+def search(
+    text: Words,
+    host: Host = None,
+    archived: Annotated[
+        bool, typer.Option("--archived", help="Archived ones instead.")
+    ] = False,
+    count: Count = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Find threads by words in their messages."""
+    from clients.cli import contents, entry
+
+    command = partial(
+        contents.search, text=text, host=host, archived=archived, count=count
+    )
+    raise typer.Exit(entry.run(command, as_json=as_json))
+
+
+@group.command()
+def find(
+    thread: ThreadArg,
+    text: Words,
+    host: Host = None,
+    count: Count = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Find places in a thread by words in its messages."""
+    from clients.cli import contents, entry
+
+    command = partial(contents.find, text=text, host=host, thread=thread, count=count)
+    raise typer.Exit(entry.run(command, as_json=as_json))
+
+
+@group.command()
+def fork(
+    thread: ThreadArg,
+    text: Annotated[
+        str,
+        typer.Argument(
+            metavar="TEXT", help="The message; without one it is read from stdin."
+        ),
+    ] = "-",
+    host: Host = None,
+    through: Annotated[
+        str | None,
+        typer.Option("--through", metavar="TURN", help="The copy ends with this turn."),
+    ] = None,
+    before: Annotated[
+        str | None,
+        typer.Option("--before", metavar="TURN", help="It ends before this turn."),
+    ] = None,
+    follow: Follow = True,
+    wait: Wait = 0,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Go on in a copy of a thread; the thread itself stays as it is."""
+    from clients.cli import asking, entry, keeping
+
+    command = partial(
+        keeping.fork,
+        host=host,
+        thread=thread,
+        through=through,
+        before=before,
+        follow=follow,
+        wait_ms=round(wait * 1000),
+        key=key,
+    )
+    read_text = partial(asking.read_text, text)
+    raise typer.Exit(entry.run_with_text(command, read_text, as_json=as_json))
+
+
+@group.command()
+def rename(
+    thread: ThreadArg,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The new title.")],
+    host: Host = None,
+    wait: Wait = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Give a thread another title."""
+    from clients.cli import entry, keeping
+
+    command = partial(
+        keeping.rename,
+        host=host,
+        thread=thread,
+        name=name,
+        wait_ms=round(wait * 1000),
+    )
+    raise typer.Exit(entry.run(command, as_json=as_json))
+
+
+@group.command()
+def archive(
+    thread: ThreadArg, host: Host = None, wait: Wait = 0, as_json: AsJson = False
+) -> None:
+    """Move a thread out of the list; it can still be read."""
+    from clients.cli import entry, keeping
+
+    wait_ms = round(wait * 1000)
+    command = partial(keeping.archive, host=host, thread=thread, wait_ms=wait_ms)
+    raise typer.Exit(entry.run(command, as_json=as_json))
+
+
+@group.command()
+def unarchive(
+    thread: ThreadArg, host: Host = None, wait: Wait = 0, as_json: AsJson = False
+) -> None:
+    """Bring an archived thread back into the list."""
+    from clients.cli import entry, keeping
+
+    wait_ms = round(wait * 1000)
+    command = partial(keeping.unarchive, host=host, thread=thread, wait_ms=wait_ms)
+    raise typer.Exit(entry.run(command, as_json=as_json))
+
+
+@group.command()
+def delete(
+    thread: ThreadArg,
+    host: Host = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask: I am sure.")] = False,
+    wait: Wait = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Delete a thread for good. It asks first."""
+    from clients.cli import entry, keeping
+
+    command = partial(
+        keeping.delete, host=host, thread=thread, yes=yes, wait_ms=round(wait * 1000)
+    )
+    raise typer.Exit(entry.run(command, as_json=as_json))

@@ -1,0 +1,173 @@
+"""`output`, `diff`, `search`, `find`: what threads hold. Trio shell. PROTOCOL.md section 4."""
+
+from typing import Final, Literal
+
+from clients.cli.choose import pick
+from clients.cli.doors import open_door
+from clients.cli.exits import ExitCode, FailedError
+from clients.cli.find import find_thread
+from clients.cli.lines.contents import (
+    diff_lines,
+    found_lines,
+    hit_table,
+    item_choice,
+    missing_note,
+    text_lines,
+)
+from clients.cli.screen import Screen
+from transport.client import Client
+from transport.protocol.contents import (
+    ItemHit,
+    ItemListParams,
+    ItemOutputParams,
+    ItemOutputResult,
+    ThreadDiffParams,
+    ThreadFindParams,
+    ThreadHit,
+    ThreadSearchParams,
+)
+from transport.protocol.items import Command, Item
+from transport.protocol.methods import (
+    ITEM_LIST,
+    ITEM_OUTPUT,
+    THREAD_DIFF,
+    THREAD_FIND,
+    THREAD_SEARCH,
+)
+
+Field = Literal["output", "text", "diff"]
+ITEMS: Final = 1_000  # the newest that are looked through for the beginning of an id
+_PAGE: Final = 100
+
+
+async def output(
+    screen: Screen,
+    *,
+    host: str | None,
+    thread: str,
+    item: str | None,
+    field: Field,
+    path: str | None,
+) -> ExitCode:
+    """Print one text of an item, whole, as far as it is there."""
+    async with open_door(host) as client:
+        thread_id = await find_thread(client, thread)
+        found = await _find_item(client, thread_id, item)
+        params = ItemOutputParams(
+            thread_id=thread_id,
+            item_id=found.id,
+            turn_id=found.turn_id,
+            field=field,
+            path=path,
+        )
+        data, last = await _whole(client, params)
+    if screen.as_json:
+        told = {key: value for key, value in last.wire().items() if key != "bytes"}
+        text = data.decode("utf-8", "replace")
+        screen.json({**told, "itemId": found.id, "text": text})
+    elif not screen.raw(data):
+        screen.lines(text_lines(data.decode("utf-8", "replace")))
+    if note := missing_note(last):
+        screen.note(note)
+    return ExitCode.OK
+
+
+async def diff(
+    screen: Screen, *, host: str | None, thread: str, turn: str | None
+) -> ExitCode:
+    """Show what file changes did, in the thread or in one turn."""
+    async with open_door(host) as client:
+        thread_id = await find_thread(client, thread)
+        params = ThreadDiffParams(thread_id=thread_id, turn_id=turn)
+        told = await client.call(THREAD_DIFF, params)
+    if screen.as_json:
+        screen.json(told.wire())
+    screen.lines(diff_lines(told))
+    if told.truncated:
+        screen.note(
+            "That is not all: older changes, or parts of long ones, are not here."
+        )
+    return ExitCode.OK
+
+
+async def search(
+    screen: Screen, text: str, *, host: str | None, archived: bool, count: int
+) -> ExitCode:
+    """Find threads by words in them."""
+    hits: list[ThreadHit] = []
+    async with open_door(host) as client:
+        params = ThreadSearchParams(query=text, archived=archived)
+        while len(hits) < count:
+            limit = min(_PAGE, count - len(hits))
+            page = await client.call(
+                THREAD_SEARCH, params.model_copy(update={"limit": limit})
+            )
+            hits += page.hits
+            if page.next_cursor is None:
+                break
+            params = params.model_copy(update={"cursor": page.next_cursor})
+    if screen.as_json:
+        screen.json({"hits": [hit.wire() for hit in hits]})
+    screen.lines(hit_table(hits, screen.clock(), width=screen.width))
+    return ExitCode.OK
+
+
+async def find(
+    screen: Screen, text: str, *, host: str | None, thread: str, count: int
+) -> ExitCode:
+    """Find places in one thread by words in them."""
+    hits: list[ItemHit] = []
+    async with open_door(host) as client:
+        thread_id = await find_thread(client, thread)
+        params = ThreadFindParams(thread_id=thread_id, query=text)
+        while len(hits) < count:
+            limit = min(_PAGE, count - len(hits))
+            page = await client.call(
+                THREAD_FIND, params.model_copy(update={"limit": limit})
+            )
+            hits += page.hits
+            if page.next_cursor is None:
+                break
+            params = params.model_copy(update={"cursor": page.next_cursor})
+    if screen.as_json:
+        screen.json({"hits": [hit.wire() for hit in hits]})
+    screen.lines(found_lines(hits))
+    return ExitCode.OK
+
+
+async def _find_item(client: Client, thread_id: str, word: str | None) -> Item:
+    """Return the item that is meant; the newest command where none is named."""
+    items: list[Item] = []
+    params = ItemListParams(thread_id=thread_id, order="desc", limit=_PAGE)
+    while len(items) < ITEMS:
+        page = await client.call(ITEM_LIST, params)
+        items += page.items
+        for one in page.items:
+            if one.id == word or (word is None and isinstance(one, Command)):
+                return one
+        if page.next_cursor is None:
+            break
+        params = params.model_copy(update={"cursor": page.next_cursor})
+    if word is None:
+        raise FailedError("no command ran in this thread (lately)")
+    return pick(
+        word,
+        items,
+        key=lambda one: one.id,
+        show=item_choice,
+        kind="item",
+        how="`threadgate find` and `threadgate read --json`",
+    )
+
+
+async def _whole(
+    client: Client, params: ItemOutputParams
+) -> tuple[bytes, ItemOutputResult]:
+    data = b""
+    while True:
+        part = await client.call(
+            ITEM_OUTPUT, params.model_copy(update={"offset": len(data)})
+        )
+        data += part.bytes
+        if part.eof or not part.bytes:
+            return data, part

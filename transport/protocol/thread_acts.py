@@ -1,0 +1,63 @@
+"""What is done to a thread as a whole: its name, its place, a fork. Sans-IO.
+
+PROTOCOL.md section 4. None of these but the fork starts a turn.
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from transport.protocol.base import Params, RequestKey, WireId, WireModel
+from transport.protocol.threads import Thread
+from transport.protocol.turns import Turn, TurnInput, WaitMs
+
+
+class ThreadAct(Params):
+    """What every act on one thread takes."""
+
+    thread_id: WireId
+    request_key: RequestKey
+    wait_ms: WaitMs = 0
+
+
+class ThreadRenameParams(ThreadAct):
+    """`thread/rename`: the title becomes this, on one line."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class ThreadArchiveParams(ThreadAct):
+    """`thread/archive`: out of the list; it can still be read."""
+
+
+class ThreadUnarchiveParams(ThreadAct):
+    """`thread/unarchive`: back into the list."""
+
+
+class ThreadDeleteParams(ThreadAct):
+    """`thread/delete`: gone for good."""
+
+
+class ThreadDeleteResult(WireModel):
+    """Nothing is left to tell."""
+
+
+class ThreadForkParams(Params):
+    """`thread/fork`: a copy of a thread goes on with this message, as one mutation.
+
+    The copy ends with `through_turn_id`, or right before `before_turn_id`, or holds all.
+    """
+
+    thread_id: WireId
+    through_turn_id: WireId | None = None
+    before_turn_id: WireId | None = None
+    input: TurnInput
+    request_key: RequestKey
+    wait_ms: WaitMs = 0
+
+
+class ThreadForkResult(WireModel):
+    """The new thread and its first own turn, seen to start."""
+
+    thread: Thread
+    turn: Turn
