@@ -8,8 +8,8 @@ threadgate: what it does, the Agent finds out by itself.
 import json
 import shutil
 import subprocess
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -52,14 +52,14 @@ class DesktopCodex:
         assert process.stdin is not None
         assert process.stdout is not None
         self._stdin = process.stdin
-        self._messages = _lines(process.stdout)
+        self.messages = _lines(process.stdout)
         self._number = 0
 
     async def request(self, method: str, params: Json) -> Json:
         """Return the result of a request; FailedError where it is refused."""
         self._number += 1
         await self.say({"id": self._number, "method": method, "params": params})
-        async for message in self._messages:
+        async for message in self.messages:
             if message.get("id") == self._number and "method" not in message:
                 break
         else:
@@ -93,13 +93,13 @@ class DesktopCodex:
         """Run one turn of a loaded thread to its end."""
         given = [{"type": "text", "text": text}]
         await self.request("turn/start", {"threadId": thread_id, "input": given})
-        async for message in self._messages:
+        async for message in self.messages:
             if message.get("method") == "turn/completed":
                 return
         raise FailedError("the desktop's codex left in the middle of a turn")
 
 
-async def _lines(stream: trio.abc.ReceiveStream) -> AsyncIterator[Json]:
+async def _lines(stream: trio.abc.ReceiveStream) -> AsyncGenerator[Json]:
     buffer = bytearray()
     async for chunk in stream:
         buffer += chunk
@@ -121,9 +121,10 @@ async def open_desktop_codex(
     pipe = subprocess.PIPE
     async with open_program(argv, environ, stdin=pipe, stdout=pipe) as process:
         desktop = DesktopCodex(process)
-        await desktop.request("initialize", _INFO)
-        await desktop.say({"method": "initialized"})
-        yield desktop
+        async with aclosing(desktop.messages):
+            await desktop.request("initialize", _INFO)
+            await desktop.say({"method": "initialized"})
+            yield desktop
         assert process.stdin is not None
         await process.stdin.aclose()
         with trio.move_on_after(5):

@@ -14,7 +14,7 @@ from agent.config import load_config
 from clients.cli.app import app
 
 ROOT: Final = Path(__file__).parents[2]
-FRONT: Final = ("README.md", "SECURITY.md", "CHANGELOG.md")
+FRONT: Final = ("README.md", "SECURITY.md", "CHANGELOG.md", "CONTRIBUTING.md")
 PAGES: Final = (*FRONT, *(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")))
 FENCE: Final = re.compile(r"^```.*?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMAND: Final = re.compile(r"\bthreadgate ([a-z]+)(?: ([a-z]+))?([^`\n#]*)")
@@ -78,7 +78,8 @@ def test_every_make_target_exists() -> None:
     targets = re.findall(r"^([a-z]+):", text("Makefile"), re.MULTILINE)
     named = {
         found
-        for line in code("README.md")
+        for page in ("README.md", "CONTRIBUTING.md")
+        for line in code(page)
         for found in re.findall(r"\bmake ([a-z]+)", line)
     }
     assert {"demo", "test"} <= named <= set(targets)
@@ -87,7 +88,7 @@ def test_every_make_target_exists() -> None:
 def test_every_variable_is_read_somewhere() -> None:
     source = "".join(
         path.read_text()
-        for package in ("agent", "clients")
+        for package in ("agent", "clients", "tests/support")
         for path in (ROOT / package).rglob("*.py")
     )
     for page in FRONT:
