@@ -91,13 +91,19 @@ class Follower:
     def want(self, session: object, threads: frozenset[str] | None) -> None:
         """A session subscribes to these threads, or to all; it replaces what it wanted."""
         self._interest.want(session, threads)
-        self._idle_since = None
-        self._bell.ring()
+        self._rest()
 
     def forget(self, session: object) -> None:
         """A session has ended."""
         self._interest.forget(session)
-        if not self._interest:
+        self._rest()
+
+    def _rest(self) -> None:
+        """Work while somebody is subscribed, and only then."""
+        if self._interest:
+            self._idle_since = None
+            self._bell.ring()
+        elif self._idle_since is None:
             self._idle_since = trio.current_time()
             self._paces.clear()
 

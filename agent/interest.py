@@ -21,7 +21,10 @@ class Interest:
 
     def want(self, session: object, threads: frozenset[str] | None) -> None:
         """Note a session's whole subscription; `None`: all threads."""
-        self._wanted[id(session)] = threads
+        if threads is None or threads:
+            self._wanted[id(session)] = threads
+        else:
+            self.forget(session)
 
     def forget(self, session: object) -> None:
         """The session wants nothing any more."""

@@ -6,8 +6,9 @@ desktop's main process; what it runs is told to two paired devices, each item on
 
 import os
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from clients.cli.scripted_answers import Rule
 from tests.support.agents import House, client_info, pair_device
 from tests.support.codex import (
     BUNDLED,
+    WITHOUT_LOCK,
     CodexHome,
     codex_binaries,
     locking_versions,
@@ -61,6 +63,12 @@ LONG = Rule(
 HELLO = Rule("Hello.", [[{"msg": "Hello to you."}]])
 
 
+@pytest.fixture(autouse=True)
+def no_login_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Login shells have nothing to run: what they print or wait for is not ours."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
 @dataclass
 class Follower:
     """What one device is told of a thread, and the picture that it makes of it."""
@@ -71,7 +79,7 @@ class Follower:
     items: dict[str, dict[str, Item]] = field(
         default_factory=dict[str, dict[str, Item]]
     )
-    ready: trio.Event = field(default_factory=trio.Event)
+    verdicts: list[str] = field(default_factory=list[str])
     _news: trio.lowlevel.ParkingLot = field(default_factory=trio.lowlevel.ParkingLot)
 
     async def run(self, client: Client, *, task_status: trio.TaskStatus[None]) -> None:
@@ -87,10 +95,12 @@ class Follower:
     ) -> None:
         async for event in events:
             match event:
-                case Resumed():
-                    for turn in (await read(client, self.thread)).turns:
-                        self._show(turn)
-                    task_status.started()
+                case Resumed(verdict=verdict):
+                    self.verdicts.append(verdict)
+                    if verdict == "new":
+                        for turn in (await read(client, self.thread)).turns:
+                            self._show(turn)
+                        task_status.started()
                 case EventSeen(data=data):
                     self._event(data)
                     self._news.unpark_all()
@@ -121,7 +131,7 @@ class Follower:
     def commands(self) -> list[str]:
         """Return what the completed commands have printed."""
         return [
-            one.item.output.split()[-1]  # login files may print before
+            one.item.output.strip()
             for one in self.seen
             if isinstance(one, ItemCompleted) and one.item.kind == "command"
         ]
@@ -133,6 +143,10 @@ class Follower:
             for one in self.seen
             if isinstance(one, ItemCompleted) and one.item.kind == "agentMessage"
         ]
+
+    def replaced(self) -> list[str]:
+        """Return the turns that were told anew."""
+        return [one.turn.id for one in self.seen if isinstance(one, TurnReplaced)]
 
     def notices(self) -> list[str]:
         return [one.code for one in self.seen if isinstance(one, Notice)]
@@ -286,3 +300,134 @@ async def is_followed(client: Client, follower: Follower, turn_id: str) -> None:
         assert turn.status is TurnStatus.IN_PROGRESS
         assert turn.inferred
     await follower.until(lambda: "followedTurn" in follower.notices())
+
+
+OLDER = [one for one in (WITHOUT_LOCK, "0.147.0") if one in codex_binaries()]
+
+
+@pytest.mark.parametrize("older", OLDER)
+async def test_a_thread_of_an_older_codex_is_followed_then_continued_and_replaced(
+    older: str,
+) -> None:
+    """History of a legacy thread has ids of its own, and no commands."""
+    with trio.fail_after(120):
+        async with (
+            open_codex_home(LONG, HELLO) as home,
+            open_real_agent(home, idle_s=1) as house,
+        ):
+            codex = codex_binaries()[older]
+            async with open_foreign(codex, home.environ) as foreign:
+                thread = await foreign.start_thread(home.workspace, "Hello.")
+                async with open_follower(house, thread, "phone") as (phone, one):
+                    turn = await foreign.begin_turn(thread, "Take your time.")
+                    await one.until(lambda: "First, a look." in one.texts())
+                    locks = older != WITHOUT_LOCK
+                    status = TurnStatus.IN_PROGRESS if locks else TurnStatus.UNKNOWN
+                    assert one.turns[turn["id"]].status is status
+                    home.model.release("middle")
+                    home.model.release("end")
+                    await one.until(lambda: one.ended() == [TurnStatus.COMPLETED])
+                    assert one.texts() == ["First, a look.", "It is done."]
+                    await foreign.request("thread/unsubscribe", {"threadId": thread})
+                    foreign.process.terminate()
+                    await foreign.process.wait()
+
+                    params = send_params(thread, "Hello.", key="on", wait_ms=60_000)
+                    ours = (await phone.call(TURN_START, params, timeout_s=90)).turn
+                    assert ours is not None
+                    await one.until(lambda: one.replaced() == [ours.id])
+                    live = [d for d in one.seen if isinstance(d, ItemCompleted)]
+                    live = [d for d in live if d.item.turn_id == ours.id]
+                    assert all(d.item.stable_id is False for d in live)
+                    in_order(one)
+                    alike(one, await read(phone, thread))
+
+
+@dataclass
+class Relay:
+    """A line to the Agent that a test can cut. `up`: whether it takes new callers."""
+
+    host: str
+    port: int
+    up: bool = True
+    _calls: set[trio.CancelScope] = field(default_factory=set[trio.CancelScope])
+
+    def cut(self) -> None:
+        """Lose every connection, and take no new one."""
+        self.up = False
+        for scope in self._calls:
+            scope.cancel()
+
+    async def carry(self, near: trio.SocketStream) -> None:
+        """Copy both ways until one side ends."""
+        async with near:
+            if not self.up:
+                return
+            async with (
+                await trio.open_tcp_stream(self.host, self.port) as far,
+                trio.open_nursery() as nursery,
+            ):
+                self._calls.add(nursery.cancel_scope)
+                nursery.start_soon(self._copy, near, far, nursery.cancel_scope)
+                nursery.start_soon(self._copy, far, near, nursery.cancel_scope)
+
+    async def _copy(
+        self,
+        source: trio.SocketStream,
+        sink: trio.SocketStream,
+        scope: trio.CancelScope,
+    ) -> None:
+        with suppress(trio.BrokenResourceError):
+            async for chunk in source:
+                await sink.send_all(chunk)
+        scope.cancel()
+
+
+async def test_a_device_that_was_cut_off_is_told_what_it_missed_and_nothing_twice() -> (
+    None
+):
+    """Nobody is subscribed while the other program works on."""
+    with trio.fail_after(120):
+        async with (
+            open_codex_home(LONG, HELLO) as home,
+            open_real_agent(home) as house,
+            open_foreign(codex_binaries()[BUNDLED], home.environ) as foreign,
+            trio.open_nursery() as nursery,
+        ):
+            thread = await foreign.start_thread(home.workspace, "Hello.")
+            before = {
+                message["params"]["turn"]["id"]
+                for message in foreign.log
+                if message["method"] == "turn/completed"
+            }
+            device = await pair_device(house, scopes=("read",), name="phone")
+            target = house.target(device)
+            host, _, port = target.url.removeprefix("tcp://").rpartition(":")
+            relay = Relay(host, int(port))
+            serve = partial(trio.serve_tcp, relay.carry, 0, host="127.0.0.1")
+            listeners = await nursery.start(serve)
+            near = f"tcp://127.0.0.1:{listeners[0].socket.getsockname()[1]}"
+            one = Follower(thread)
+            async with (
+                open_client(replace(target, url=near), client_info()) as client,
+                open_background(partial(one.run, client)),
+            ):
+                await foreign.begin_turn(thread, "Take your time.")
+                await one.until(lambda: one.commands() == ["one"])
+                relay.cut()
+                home.model.release("middle")
+                home.model.release("end")
+                await foreign.next_of("turn/completed", known=before)
+                await foreign.turn(thread, "Hello.")
+                relay.up = True
+                await one.until(lambda: len(one.ended()) == 2)
+                assert one.verdicts == ["new", "ok"]
+                assert one.commands() == ["one", "two"]
+                assert one.texts() == [
+                    "First, a look.",
+                    "It is done.",
+                    "Hello to you.",
+                ]
+                in_order(one)
+                alike(one, await read(client, thread))
+            nursery.cancel_scope.cancel()
