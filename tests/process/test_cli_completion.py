@@ -25,7 +25,7 @@ async def ask(state: Path, **asked: str) -> str:
     ("words", "offered"),
     [
         ("threadgate ho", {"hosts"}),
-        ("threadgate un", {"unlock"}),
+        ("threadgate un", {"unarchive", "unlock"}),
         ("threadgate hosts re", {"rename"}),
         ("threadgate devices gr", {"grant"}),
         ("threadgate status --h", {"--host", "--help"}),
