@@ -41,6 +41,7 @@ from transport.protocol.events import (
     ThreadStarted,
     TurnCompleted,
     TurnPlan,
+    TurnReplaced,
     TurnStarted,
 )
 from transport.protocol.items import AgentMessage, Command, Item, Plan, ToolCall
@@ -250,6 +251,8 @@ class Transcript:
                 return [line(dim(f"── turn {turn.id} started"))]
             case TurnCompleted(turn=turn):
                 return [line(dim("── turn "), turn_end(turn)), *turn_advice(turn)]
+            case TurnReplaced(turn=turn):
+                return [line(dim("── turn "), turn_end(turn), dim(" (as stored now)"))]
             case TurnPlan():
                 return plan_lines(data)
             case GateChanged(gate=gate):

@@ -7,12 +7,13 @@ from clients.cli.eventjson import event_json
 from clients.cli.exits import ExitCode
 from clients.cli.find import find_thread, list_threads, pending_approvals
 from clients.cli.lines.gate import gate_span
-from clients.cli.lines.threads import thread_name
+from clients.cli.lines.threads import followed_line, thread_name
 from clients.cli.screen import Screen
 from clients.cli.style import line
 from clients.cli.transcript import Transcript
 from transport.client import Client
-from transport.protocol.threads import ThreadListParams
+from transport.protocol.methods import THREAD_READ
+from transport.protocol.threads import ThreadListParams, ThreadReadParams
 from transport.subscription import ClientEvent, Resumed
 
 NAMED = 100  # threads whose titles are known before anything happens in them
@@ -41,6 +42,9 @@ async def _tell(
     names = None if root is not None else await _names(client)
     transcript = Transcript(root=root, names=names, me=client.opened.device.id)
     _greet(screen, client, root)
+    if root is not None:
+        params = ThreadReadParams(thread_id=root, turns=0)
+        screen.lines(followed_line((await client.call(THREAD_READ, params)).thread))
     try:
         async for event in events:
             screen.pieces(transcript.feed(event, screen.clock()))

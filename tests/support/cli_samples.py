@@ -20,6 +20,7 @@ from transport.protocol.approvals import (
 from transport.protocol.gateway import (
     AgentInfo,
     Ceiling,
+    FollowedThread,
     GatePosition,
     GateReason,
     GateState,
@@ -387,13 +388,15 @@ def runtime() -> RuntimeState:
 
 
 def status(gate: GateState) -> GatewayStatus:
-    """Return the status of an Agent that holds one thread."""
+    """Return the status of an Agent that holds one thread; a writer has another."""
+    followed = FollowedThread(thread_id=BLOG, writer=gate.writer, since=NOON - 60_000)
     return GatewayStatus(
         agent=AgentInfo(id="a" * 32, name="ann-desk", version="0.1.0"),
         runtime=runtime(),
         gate=gate,
         warnings=["approvalsDecidedLocally"],
         leases=[LeaseInfo(thread_id=SHOP, state=LeaseState.HELD, since=NOON - 60_000)],
+        following=[followed] if gate.writer is not None else [],
         sessions=2,
         uptime_ms=7_500_000,
         epoch="e1",

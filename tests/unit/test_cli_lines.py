@@ -11,7 +11,12 @@ from clients.cli.lines.devices import candidate_lines, device_table
 from clients.cli.lines.failures import advice
 from clients.cli.lines.gate import status_lines
 from clients.cli.lines.items import all_items, item_lines
-from clients.cli.lines.threads import thread_lines, thread_table, turn_end
+from clients.cli.lines.threads import (
+    followed_line,
+    thread_lines,
+    thread_table,
+    turn_end,
+)
 from clients.cli.style import Line, paint
 from tests.support import cli_samples as samples
 from tests.support import cli_work as work
@@ -27,7 +32,7 @@ from transport.protocol.approvals import (
     QuestionOption,
 )
 from transport.protocol.items import ItemStatus
-from transport.protocol.threads import ThreadStatus
+from transport.protocol.threads import ThreadMode, ThreadStatus
 from transport.protocol.turns import TurnError, TurnStatus, Usage
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -283,3 +288,10 @@ def test_the_end_of_each_kind_says_what_it_meant(
         }
     )
     assert says in resolved_text(ended, "phone")
+
+
+def test_who_watches_another_program_s_thread_is_told_that_it_comes_late() -> None:
+    thread = samples.thread(BLOG, title="A blog")
+    assert followed_line(thread) == []
+    followed = thread.model_copy(update={"mode": ThreadMode.FOLLOW})
+    assert "up to some seconds later" in text(followed_line(followed))

@@ -29,6 +29,7 @@ from transport.protocol.events import (
     ThreadStarted,
     TurnCompleted,
     TurnPlan,
+    TurnReplaced,
     TurnStarted,
     UsageChanged,
 )
@@ -382,3 +383,12 @@ def test_a_turn_that_history_does_not_know_is_not_waited_for() -> None:
     watch.expect("turn-1")
     assert not watch.reread([samples.turn("turn-2")])
     assert watch.ended is None
+
+
+def test_a_turn_that_is_told_anew_is_said_as_it_stands() -> None:
+    story = Story()
+    shown = told(
+        Transcript(root=SHOP),
+        [resumed(), story.event(TurnReplaced(turn=samples.turn()), SHOP)],
+    )
+    assert "as stored now" in shown

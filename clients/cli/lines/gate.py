@@ -9,6 +9,7 @@ from clients.cli.plain import one_line
 from clients.cli.style import Line, Span, dim, line
 from transport.protocol.approvals import Approval
 from transport.protocol.gateway import (
+    FollowedThread,
     GatePosition,
     GateReason,
     GateState,
@@ -99,9 +100,16 @@ def status_lines(
         )
         for lease in status.leases
     ]
+    rows += [_row("follows", _followed(one, clock)) for one in status.following]
     rows += [_row("waits", approval_title(one, clock)) for one in approvals]
     rows += [_row("warning", _WARNINGS.get(w, w)) for w in status.warnings]
     return rows
+
+
+def _followed(one: FollowedThread, clock: Clock) -> str:
+    """Return whose thread is shown as history has it, and that this is not at once."""
+    who = writer_text(one.writer, clock) if one.writer else "another program"
+    return f"{one.thread_id} of {who}, shown up to some seconds later"
 
 
 def _row(label: str, text: str) -> Line:

@@ -13,7 +13,7 @@ from clients.cli.lines.layout import INDENT
 from clients.cli.plain import one_line, visible
 from clients.cli.style import BLANK, Line, Span, Style, bold, dim, line
 from transport.protocol.gateway import LeaseState
-from transport.protocol.threads import Thread, ThreadStatus
+from transport.protocol.threads import Thread, ThreadMode, ThreadStatus
 from transport.protocol.turns import Turn, TurnStatus, Usage
 
 WORTH_SAYING_PERCENT: Final = 50  # of the context; below it nobody needs to know
@@ -47,6 +47,17 @@ def thread_status(thread: Thread) -> Span:
     if thread.writer is not None or thread.lease is LeaseState.ELSEWHERE:
         text += ", elsewhere"
     return Span(text, _STYLES.get(thread.status, ""))
+
+
+def followed_line(thread: Thread) -> list[Line]:
+    """Return that another program's work is seen late and in part; else no line."""
+    if thread.mode is not ThreadMode.FOLLOW:
+        return []
+    words = (
+        "Another program has this thread, or may have: what it does is shown when it is "
+        "done, up to some seconds later, not as it is written."
+    )
+    return [line(dim(words))]
 
 
 def thread_table(
