@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from clients.cli.commands import anywhere, devices, hosts, threads, workstation
+from clients.cli.commands import (
+    anywhere,
+    devices,
+    hosts,
+    threads,
+    waiting,
+    workstation,
+)
 
 _HELP = """Read, follow, continue and approve your Codex threads from your own devices.
 
@@ -26,6 +33,8 @@ app = typer.Typer(
 )
 app.add_typer(workstation.group)
 app.add_typer(anywhere.group)
+app.add_typer(waiting.group)
+app.add_typer(waiting.queue, name="queue")
 app.add_typer(threads.group)
 app.add_typer(devices.group, name="devices")
 app.add_typer(hosts.group, name="hosts")

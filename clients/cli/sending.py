@@ -1,9 +1,11 @@
-"""`send`, `new`, `interrupt`: the acts on a thread. Trio shell. PROTOCOL.md section 4."""
+"""`send`, `steer`, `new`, `interrupt`: turns. Trio shell. PROTOCOL.md section 4."""
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Final, Literal
 
 from clients.cli.doors import LinkTeller, open_door
 from clients.cli.exits import ExitCode, FailedError
@@ -19,19 +21,38 @@ from transport.protocol.methods import (
     THREAD_START,
     TURN_INTERRUPT,
     TURN_START,
+    TURN_STEER,
 )
 from transport.protocol.threads import ThreadReadParams, ThreadStartParams
 from transport.protocol.turns import (
+    ModeName,
+    TextInput,
     Turn,
     TurnInterruptParams,
     TurnStartParams,
     TurnStatus,
+    TurnSteerParams,
 )
 
 
 def request_key() -> str:
     """Return a fresh key: the Agent does one thing for it, however often it is sent."""
     return f"cli-{secrets.token_hex(16)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    """How a message is to be taken. `delivery`: start, steer or queue; the rest holds
+    for later turns too, `None` changes nothing."""
+
+    delivery: Literal["start", "steer", "queue"] = "start"
+    model: str | None = None
+    effort: str | None = None
+    mode: ModeName | None = None
+    cwd: str | None = None
+
+
+PLAIN: Final = Manner()
 
 
 async def send(
@@ -47,8 +68,9 @@ async def send(
     key: str | None,
     images: Sequence[Path] = (),
     mentions: Sequence[str] = (),
+    manner: Manner = PLAIN,
 ) -> ExitCode:
-    """Continue a thread, and follow the turn to its end."""
+    """Continue a thread, and follow the turn to its end; what is queued is not followed."""
     async with open_door(host, on_link=LinkTeller(screen).tell) as client:
         thread_id = await find_thread(client, thread)
         last = after if after is not None else await _last_turn(client, thread_id)
@@ -57,10 +79,17 @@ async def send(
             thread_id=thread_id,
             input=parts,
             expected_last_turn_id=last,
+            delivery=manner.delivery,
             allow_pending=allow_pending,
+            model=manner.model,
+            effort=manner.effort,
+            mode=manner.mode,
+            cwd=find_folder(client, manner.cwd) if manner.cwd else None,
             request_key=key or request_key(),
             wait_ms=wait_ms,
         )
+        if manner.delivery == "queue":
+            return await _queue(screen, client, params)
         start = partial(_send, screen, client, params)
         return await _carry_out(screen, client, thread_id, start, follow=follow)
 
@@ -90,8 +119,36 @@ async def new(
         return await _carry_out(screen, client, None, start, follow=follow)
 
 
+async def steer(
+    screen: Screen,
+    text: str,
+    *,
+    host: str | None,
+    thread: str,
+    turn: str | None,
+    follow: bool,
+    key: str | None,
+) -> ExitCode:
+    """Put more words into the turn that runs; it is named, so that no other gets them."""
+    async with open_door(host, on_link=LinkTeller(screen).tell) as client:
+        thread_id = await find_thread(client, thread)
+        params = TurnSteerParams(
+            thread_id=thread_id,
+            turn_id=turn or await _running_turn(client, thread_id),
+            input=[TextInput(type="text", text=text)],
+            request_key=key or request_key(),
+        )
+        start = partial(_steer, screen, client, params)
+        return await _carry_out(screen, client, thread_id, start, follow=follow)
+
+
 async def interrupt(
-    screen: Screen, *, host: str | None, thread: str, turn: str | None
+    screen: Screen,
+    *,
+    host: str | None,
+    thread: str,
+    turn: str | None,
+    background: bool = False,
 ) -> ExitCode:
     """Stop the turn that runs; it is named, so that no other one is stopped."""
     async with open_door(host) as client:
@@ -99,6 +156,7 @@ async def interrupt(
         params = TurnInterruptParams(
             thread_id=thread_id,
             turn_id=turn or await _running_turn(client, thread_id),
+            background=background,
             request_key=request_key(),
         )
         result = await client.call(TURN_INTERRUPT, params)
@@ -129,10 +187,47 @@ async def _send(
     result = await client.call(TURN_START, params)
     if screen.as_json:
         screen.json({"event": "answer", "result": result.wire()})
+    steered = result.delivery == "steered"
     screen.say(
-        dim("sent to "), Span(params.thread_id, "name"), dim(_as_turn(result.sent))
+        dim("put into turn of " if steered else "sent to "),
+        Span(params.thread_id, "name"),
+        dim(_as_turn(result.sent)),
     )
+    _say_pending(screen, pending=result.pending)
     return params.thread_id, result.sent
+
+
+async def _steer(
+    screen: Screen, client: Client, params: TurnSteerParams
+) -> tuple[str, Turn]:
+    result = await client.call(TURN_STEER, params)
+    if screen.as_json:
+        screen.json({"event": "answer", "result": result.wire()})
+    screen.say(dim(f"put into turn {result.turn.id}"))
+    _say_pending(screen, pending=result.pending)
+    return params.thread_id, result.turn
+
+
+def _say_pending(screen: Screen, *, pending: bool | None) -> None:
+    if pending:
+        screen.say(dim("the model takes it with its next call"))
+
+
+async def _queue(screen: Screen, client: Client, params: TurnStartParams) -> ExitCode:
+    result = await client.call(TURN_START, params)
+    if screen.as_json:
+        screen.json({"event": "answer", "result": result.wire()})
+    queued = result.queued
+    assert queued is not None
+    screen.say(
+        dim("queued as "),
+        Span(queued.queue_id, "name"),
+        dim(f", number {queued.position}: it is sent when the thread is free"),
+    )
+    screen.note(
+        "`threadgate queue list` shows what waits, `queue delete` takes it back."
+    )
+    return ExitCode.OK
 
 
 async def _new(

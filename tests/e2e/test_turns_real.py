@@ -104,7 +104,7 @@ async def test_the_model_sees_a_steered_message_in_the_same_turn(version: str) -
     with trio.fail_after(90):
         async with (
             open_codex_home(*RULES) as home,
-            open_real_agent(home, version=version) as house,
+            open_real_agent(home, version=version, watch=FakeWatch()) as house,
             open_local(house) as client,
         ):
             thread_id = await new_thread(client, home)
@@ -126,7 +126,7 @@ async def test_a_steer_that_the_model_never_took_is_told(version: str) -> None:
     with trio.fail_after(90):
         async with (
             open_codex_home(*RULES) as home,
-            open_real_agent(home, version=version) as house,
+            open_real_agent(home, version=version, watch=FakeWatch()) as house,
             open_local(house) as client,
         ):
             thread_id = await new_thread(client, home)
@@ -211,7 +211,7 @@ async def test_a_queued_message_survives_a_restart_of_the_agent(version: str) ->
                 await client.call(rows.TURN_START, params)
             before = len(home.model.requests)
             async with (
-                open_real_agent(home, version=version) as house,
+                open_real_agent(home, version=version, watch=FakeWatch()) as house,
                 open_local(house) as client,
             ):
                 turn = (await ended(client, thread_id, 2))[-1]
@@ -224,7 +224,7 @@ async def test_what_goes_with_a_turn_is_sticky_and_shown(version: str) -> None:
     with trio.fail_after(90):
         async with (
             open_codex_home(*RULES) as home,
-            open_real_agent(home, version=version) as house,
+            open_real_agent(home, version=version, watch=FakeWatch()) as house,
             open_local(house) as client,
         ):
             thread_id = await new_thread(client, home)
@@ -285,7 +285,7 @@ async def test_background_commands_are_listed_and_ended(version: str) -> None:
     with trio.fail_after(90):
         async with (
             open_codex_home(*RULES) as home,
-            open_real_agent(home, version=version) as house,
+            open_real_agent(home, version=version, watch=FakeWatch()) as house,
             open_local(house) as client,
         ):
             thread_id = await new_thread(client, home)
@@ -307,7 +307,9 @@ async def test_a_goal_is_set_paused_and_cleared(version: str) -> None:
     with trio.fail_after(90):
         async with (
             open_codex_home(*RULES) as home,
-            open_real_agent(home, version=version, idle_s=1.0) as house,
+            open_real_agent(
+                home, version=version, watch=FakeWatch(), idle_s=1.0
+            ) as house,
             open_local(house) as client,
         ):
             thread_id = await new_thread(client, home)

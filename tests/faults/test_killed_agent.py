@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 import trio
 
+from agent.ledger import digest
 from clients.cli.scripted_model import Rule
 from tests.support.codex import CodexHome, locking_versions, open_codex_home
 from tests.support.leftovers import marked_processes
@@ -25,10 +26,12 @@ from transport.protocol.gateway import GatePosition
 from transport.protocol.items import Command
 from transport.protocol.methods import (
     APPROVAL_LIST,
+    QUEUE_LIST,
     THREAD_READ,
     THREAD_START,
     TURN_START,
 )
+from transport.protocol.queue import QueueListParams
 from transport.protocol.threads import ThreadStatus
 from transport.protocol.turns import TextInput, TurnStartParams, TurnStatus
 
@@ -168,3 +171,50 @@ async def test_what_was_handed_and_not_answered_is_never_sent_again(
                     params = send_params(thread, "one more", key="more")
                     await client.call(TURN_START, params)
                 assert len(home.model.requests) == asked
+
+
+@pytest.mark.parametrize("version", locking_versions()[-2:])
+async def test_a_queued_message_that_was_handed_when_the_agent_died_is_not_sent_again(
+    version: str, run_mark: str
+) -> None:
+    with trio.fail_after(90):
+        async with open_codex_home(*RULES) as home:
+            async with (
+                open_served_agent(home, version=version) as agent,
+                open_owner_of(agent) as client,
+            ):
+                thread = await new_thread(client, home)
+                busy = send_params(thread, "in the middle", key="busy")
+                await run_into(client, busy, is_delta)
+                for number in (1, 2):
+                    queued = send_params(
+                        thread, f"later {number}", key=f"q{number}", delivery="queue"
+                    )
+                    await client.call(TURN_START, queued)
+                await kill(agent, run_mark)
+            # As it stands between the first one's row and Codex's answer.
+            with sqlite3.connect(agent.state / "ledger.sqlite") as rows:
+                rows.execute(
+                    "INSERT INTO keys SELECT device, id, 'x', 'turn/start', 'handed',"
+                    " thread, NULL, NULL, NULL, created_at FROM queue"
+                    " ORDER BY number LIMIT 1"
+                )
+                ((stored,),) = rows.execute(
+                    "SELECT params FROM queue ORDER BY number LIMIT 1"
+                ).fetchall()
+                params = TurnStartParams.model_validate_json(stored)
+                rows.execute(
+                    "UPDATE keys SET digest = ? WHERE key = ?",
+                    (digest(TURN_START.name, params), params.request_key),
+                )
+            rows.close()
+            async with (
+                open_served_agent(home, version=version) as agent,
+                open_owner_of(agent) as client,
+            ):
+                ask = QueueListParams()
+                while (await client.call(QUEUE_LIST, ask)).queue:
+                    pass  # each is a round trip
+                while "later 2" not in home.model.requests[-1].texts:
+                    await client.call(QUEUE_LIST, ask)
+                assert "later 1" not in home.model.requests[-1].texts

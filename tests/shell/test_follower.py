@@ -197,7 +197,7 @@ async def test_what_another_did_just_before_us_is_told_before_our_own_turn(
             if isinstance(event, Emitted)
             and isinstance(event.data, TurnStarted | TurnCompleted)
         ]
-        ours = answer.turn.id
+        ours = answer.sent.id
         assert turns == [
             ("turn/started", "t2"),
             ("turn/completed", "t2"),

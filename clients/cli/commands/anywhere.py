@@ -180,6 +180,29 @@ def send(
             "--allow-pending", help="Even if this also starts what others queued."
         ),
     ] = False,
+    when_free: Annotated[
+        bool,
+        typer.Option("--when-free", help="Let it wait until the thread is free."),
+    ] = False,
+    steer: Annotated[
+        bool,
+        typer.Option("--steer", help="Into the turn that runs, if one does."),
+    ] = False,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", metavar="MODEL", help="From now on; see `models`."),
+    ] = None,
+    effort: Annotated[
+        str | None, typer.Option("--effort", metavar="WORD", help="From now on.")
+    ] = None,
+    plan: Annotated[
+        bool | None,
+        typer.Option("--plan/--no-plan", help="Plan only, or work, from now on."),
+    ] = None,
+    cwd: Annotated[
+        str | None,
+        typer.Option("--cwd", metavar="DIR", help="Work here from now on."),
+    ] = None,
     images: Images = None,
     mentions: Mentions = None,
     key: Key = None,
@@ -188,6 +211,16 @@ def send(
     """Continue a thread with a message."""
     from clients.cli import asking, entry, sending
 
+    if when_free and steer:
+        message = "either --when-free or --steer"
+        raise typer.BadParameter(message)
+    manner = sending.Manner(
+        delivery="queue" if when_free else "steer" if steer else "start",
+        model=model,
+        effort=effort,
+        mode=None if plan is None else "plan" if plan else "default",
+        cwd=cwd,
+    )
     command = partial(
         sending.send,
         host=host,
@@ -199,6 +232,7 @@ def send(
         key=key,
         images=images or (),
         mentions=mentions or (),
+        manner=manner,
     )
     read_text = partial(asking.read_text, text)
     raise typer.Exit(entry.run_with_text(command, read_text, as_json=as_json))
@@ -244,12 +278,18 @@ def interrupt(
         str | None,
         typer.Option("--turn", metavar="TURN", help="Only if this turn runs."),
     ] = None,
+    background: Annotated[
+        bool,
+        typer.Option("--background", help="End its background commands as well."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Stop the turn that runs in a thread."""
     from clients.cli import entry, sending
 
-    command = partial(sending.interrupt, host=host, thread=thread, turn=turn)
+    command = partial(
+        sending.interrupt, host=host, thread=thread, turn=turn, background=background
+    )
     raise typer.Exit(entry.run(command, as_json=as_json))
 
 

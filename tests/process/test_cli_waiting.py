@@ -1,0 +1,203 @@
+"""`steer`, `send --when-free`, `queue`, `background`, `goal`, against a played Agent."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import trio
+
+from clients.cli import sending, waiting
+from clients.cli.exits import ExitCode
+from clients.cli.screen import Screen
+from clients.cli.sending import Manner
+from tests.support import cli_samples as samples
+from tests.support.cli_runs import noted, paper, printed
+from tests.support.cli_samples import SHOP
+from tests.support.fake_agent import Answer, FakeAgent, open_fake_agent
+from transport.protocol.background import (
+    BackgroundCommand,
+    BackgroundListResult,
+    BackgroundStopResult,
+)
+from transport.protocol.events import TurnCompleted
+from transport.protocol.goals import Goal, GoalGetResult, GoalResult, GoalStatus
+from transport.protocol.queue import (
+    QueueDeleteResult,
+    QueuedMessage,
+    QueueListResult,
+    WaitsFor,
+)
+from transport.protocol.threads import ThreadReadResult
+from transport.protocol.turns import (
+    Queued,
+    TurnResult,
+    TurnStartResult,
+    TurnStatus,
+    TurnSteerResult,
+)
+
+RUNNING = samples.turn("turn-8", status=TurnStatus.IN_PROGRESS)
+READ = ThreadReadResult(thread=samples.thread(), turns=[RUNNING], head=1)
+WAITING = [
+    QueuedMessage(
+        queue_id=f"q-{number}{'0' * 31}",
+        thread_id=SHOP,
+        position=number,
+        preview=f"message {number}\x1b[31m",
+        device_id="local",
+        created_at=1_796_000_000_000,
+        expires_at=1_796_000_100_000,
+        waits_for=WaitsFor.TURN if number == 1 else None,
+    )
+    for number in (1, 2)
+]
+COMMAND = BackgroundCommand(
+    item_id="call_7", thread_id=SHOP, command="sleep 600", cwd="/work"
+)
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "state"
+    folder.mkdir(mode=0o700)
+    monkeypatch.setenv("THREADGATE_STATE_DIR", str(folder))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    for name in ("THREADGATE_CONFIG", "THREADGATE_RUNTIME_DIR", "THREADGATE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+@asynccontextmanager
+async def fake(state: Path, answers: dict[str, Answer]) -> AsyncGenerator[FakeAgent]:
+    agent = FakeAgent()
+    agent.answers.update(answers)
+    with trio.fail_after(20):
+        async with open_fake_agent(state / "run" / "admin.sock", agent):
+            yield agent
+
+
+async def send(text: str, manner: Manner, screen: Screen) -> ExitCode:
+    return await sending.send(
+        screen,
+        text,
+        host=None,
+        thread=SHOP,
+        follow=True,
+        wait_ms=0,
+        after=None,
+        allow_pending=False,
+        key=None,
+        manner=manner,
+    )
+
+
+async def test_a_message_that_waits_is_named_and_not_followed(state: Path) -> None:
+    queued = TurnStartResult(
+        queued=Queued(queue_id=WAITING[0].queue_id, position=1), delivery="queued"
+    )
+    screen = paper()
+    answers: dict[str, Answer] = {"turn/start": lambda _: queued}
+    async with fake(state, answers) as agent:
+        manner = Manner(
+            delivery="queue", model="m", effort="low", mode="plan", cwd="/w"
+        )
+        assert await send("later", manner, screen) is ExitCode.OK
+    (params,) = agent.called("turn/start")
+    named = {key: params[key] for key in ("delivery", "model", "effort", "mode", "cwd")}
+    assert [*named.values()] == ["queue", "m", "low", "plan", "/w"]
+    assert WAITING[0].queue_id in printed(screen)
+    assert "queue delete" in noted(screen)
+
+
+async def test_a_steered_message_names_the_running_turn_and_follows_it(
+    state: Path,
+) -> None:
+    screen = paper()
+
+    def answer(_: object) -> TurnSteerResult:
+        agent.tell(TurnCompleted(turn=samples.turn("turn-8")))
+        return TurnSteerResult(turn=RUNNING, pending=True)
+
+    answers: dict[str, Answer] = {"thread/read": lambda _: READ, "turn/steer": answer}
+    async with fake(state, answers) as agent:
+        code = await sending.steer(
+            screen, "and", host=None, thread=SHOP, turn=None, follow=True, key=None
+        )
+    assert code is ExitCode.OK
+    (params,) = agent.called("turn/steer")
+    assert params["turnId"] == "turn-8"
+    assert "next call" in printed(screen)
+
+
+async def test_the_queue_says_what_waits_for_what_and_gives_back(state: Path) -> None:
+    found = QueueListResult(queue=WAITING, codex_queue=["theirs"], head=1)
+    screen = paper()
+    answers: dict[str, Answer] = {
+        "queue/list": lambda _: found,
+        "queue/delete": lambda _: QueueDeleteResult(),
+    }
+    async with fake(state, answers) as agent:
+        await waiting.queue_list(screen, host=None, thread=None)
+        await waiting.queue_delete(paper(), host=None, message="q-2000")
+    shown = printed(screen)
+    assert "message 1" in shown
+    assert "running turn" in shown
+    assert "theirs" in shown
+    assert "\x1b" not in shown
+    assert agent.called("queue/delete")[0]["queueId"] == WAITING[1].queue_id
+
+
+async def test_background_commands_are_shown_and_one_is_ended(state: Path) -> None:
+    screen = paper()
+    answers: dict[str, Answer] = {
+        "background/list": lambda _: BackgroundListResult(commands=[COMMAND], head=1),
+        "background/stop": lambda _: BackgroundStopResult(),
+    }
+    async with fake(state, answers) as agent:
+        await waiting.background(screen, host=None, thread=SHOP, stop="call_7")
+    assert "sleep 600" in printed(screen)
+    assert agent.called("background/stop")[0]["itemId"] == "call_7"
+
+
+async def test_an_interrupt_can_end_what_runs_on(state: Path) -> None:
+    stopped = TurnResult(turn=samples.turn("turn-8", status=TurnStatus.INTERRUPTED))
+    answers: dict[str, Answer] = {
+        "thread/read": lambda _: READ,
+        "turn/interrupt": lambda _: stopped,
+    }
+    async with fake(state, answers) as agent:
+        await sending.interrupt(
+            paper(), host=None, thread=SHOP, turn=None, background=True
+        )
+    assert agent.called("turn/interrupt")[0]["background"] is True
+
+
+async def test_a_goal_is_shown_set_paused_and_cleared(state: Path) -> None:
+    goal = Goal(objective="all green", status=GoalStatus.ACTIVE)
+    answers: dict[str, Answer] = {
+        "thread/goal/get": lambda _: GoalGetResult(goal=goal, head=1),
+        "thread/goal/set": lambda _: GoalResult(goal=goal),
+        "thread/goal/pause": lambda _: GoalResult(goal=goal),
+        "thread/goal/clear": lambda _: GoalResult(),
+    }
+    screen = paper()
+    async with fake(state, answers) as agent:
+        for objective, pause, clear in (
+            (None, False, False),
+            ("all green", False, False),
+            (None, True, False),
+            (None, False, True),
+        ):
+            await waiting.goal(
+                screen,
+                host=None,
+                thread=SHOP,
+                objective=objective,
+                pause=pause,
+                clear=clear,
+            )
+    for method in ("get", "set", "pause", "clear"):
+        assert len(agent.called(f"thread/goal/{method}")) == 1
+    assert printed(screen).splitlines()[-1] == "no goal"
+    assert "all green" in printed(screen)
