@@ -7,10 +7,23 @@ twice and leaves nothing out.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Final
 
 from adapter.runtime import Emitted, ItemClosed, ItemOpened, RuntimeEvent
+from agent.history_view import (
+    FOLLOWED,
+    GAP,
+    RUNS,
+    TAKEN_BACK,
+    Snapshot,
+    ToldItem,
+    ToldTurn,
+    alike,
+    began_after,
+    begun,
+    ended_items,
+    look_of,
+    without_items,
+)
 from agent.limits import DOUBTS, FULL_TURNS, TURNS_TOLD
 from agent.pages import cut
 from agent.standing import Others, is_open_ended, judged_thread, judged_turn
@@ -24,43 +37,9 @@ from transport.protocol.events import (
     TurnReplaced,
     TurnStarted,
 )
-from transport.protocol.items import Item, ItemStatus, Subagent
+from transport.protocol.items import Item, Subagent
 from transport.protocol.threads import Thread
 from transport.protocol.turns import Turn, TurnStatus
-
-HISTORY: Final = "codex:history"
-_RUNS: Final = (TurnStatus.IN_PROGRESS, TurnStatus.UNKNOWN)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
-    """What the store shows now: the thread, its newest turns (newest first, without a
-    hole). `others`: who was there before or after the read."""
-
-    thread: Thread
-    turns: Sequence[Turn]
-    others: Others
-
-
-@dataclass(frozen=True, slots=True)
-class _ToldItem:
-    """`look`: a hash of the item as history showed it; `None` where a writer told it."""
-
-    status: ItemStatus
-    look: int | None
-
-
-@dataclass(slots=True, kw_only=True)
-class _ToldTurn:
-    """`ended`: the end that was told. `live`: by a writer of ours; `unstable`: its items
-    have other ids in history. `doubts`: looks in a row that found nobody running it."""
-
-    live: bool = False
-    unstable: bool = False
-    ended: TurnStatus | None = None
-    noticed: bool = False
-    doubts: int = 0
-    items: dict[str, _ToldItem] | None = field(default_factory=dict[str, _ToldItem])
 
 
 class Told:
@@ -71,7 +50,7 @@ class Told:
         self.root = root
         self.thread: Thread | None = None
         self.children: dict[str, bool] = {}  # sub-agents; whether their start was told
-        self._turns: dict[str, _ToldTurn] = {}
+        self._turns: dict[str, ToldTurn] = {}
         self._based = False
         self._missing = 0
 
@@ -105,7 +84,7 @@ class Told:
             case _:
                 pass
 
-    def _live_turn(self, turn_id: str) -> _ToldTurn:
+    def _live_turn(self, turn_id: str) -> ToldTurn:
         self._based = True
         told = self._turns.get(turn_id)
         if told is None:
@@ -117,7 +96,7 @@ class Told:
         told = self._live_turn(item.turn_id)
         told.unstable = told.unstable or item.stable_id is False
         if told.items is not None:
-            told.items[item.id] = _ToldItem(item.status, None)
+            told.items[item.id] = ToldItem(item.status, None)
 
     # what history shows
 
@@ -125,7 +104,7 @@ class Told:
         """Whether a page of the newest turns does not reach back to what was told."""
         if self._based:
             return bool(self._turns) and not any(one.id in self._turns for one in turns)
-        return since is not None and all(_began_after(one, since) for one in turns)
+        return since is not None and all(began_after(one, since) for one in turns)
 
     def advance(
         self, now: Snapshot, *, at: int, since: int | None = None, certain: bool = False
@@ -137,11 +116,13 @@ class Told:
         """
         events: list[RuntimeEvent] = []
         turns = [*reversed(now.turns)]
+        if self._turns and not turns:
+            return []  # no thread loses all of its turns: a read that failed quietly
         if not self._based:
             self._base(turns, now.others, since)
         fresh = self._fresh(turns)
         if fresh is None:
-            events.append(self._gap(at))
+            events.append(self._notice("historyGap", GAP, at))
             self._turns.clear()
             self._base(turns, now.others, None)
             fresh = turns
@@ -157,15 +138,15 @@ class Told:
     def _base(self, turns: Sequence[Turn], others: Others, since: int | None) -> None:
         self._based = True
         for turn in turns:
-            if since is not None and _began_after(turn, since):
+            if since is not None and began_after(turn, since):
                 return
             judged = judged_turn(turn, others, newest=turn is turns[-1])
             told = self._begin(turn.id)
-            told.ended = None if judged.status in _RUNS else judged.status
-            for item in _ended_items(turn, running=told.ended is None):
+            told.ended = None if judged.status in RUNS else judged.status
+            for item in ended_items(turn, running=told.ended is None):
                 self._meet(item, told=True)
                 assert told.items is not None
-                told.items[item.id] = _ToldItem(item.status, _look(item))
+                told.items[item.id] = ToldItem(item.status, look_of(item))
 
     def _fresh(self, turns: Sequence[Turn]) -> Sequence[Turn] | None:
         """Return the turns from the first told one on; older ones were before the base.
@@ -193,10 +174,7 @@ class Told:
         self._missing = 0
         for turn_id in gone:
             del self._turns[turn_id]
-        message = (
-            "Turns of this thread were taken back by another program: read it anew."
-        )
-        return [self._notice("threadReverted", message, at)]
+        return [self._notice("threadReverted", TAKEN_BACK, at)]
 
     def _turn(
         self, turn: Turn, others: Others, at: int, *, newest: bool, certain: bool
@@ -205,7 +183,7 @@ class Told:
         told = self._turns.get(turn.id)
         if told is None:
             told = self._begin(turn.id)
-            yield self._event(TurnStarted(turn=_begun(judged)), at)
+            yield self._event(TurnStarted(turn=begun(judged)), at)
         if told.items is None:
             return
         runs = self._runs(judged, told, certain=certain)
@@ -216,19 +194,19 @@ class Told:
         if runs:
             if not told.noticed:
                 told.noticed = True
-                yield self._notice("followedTurn", _FOLLOWED, at)
+                yield self._notice("followedTurn", FOLLOWED, at)
         elif told.ended is None:
             told.ended = judged.status
-            yield self._event(TurnCompleted(turn=_without_items(judged)), at)
+            yield self._event(TurnCompleted(turn=without_items(judged)), at)
         elif told.ended is not judged.status and not is_open_ended(turn):
             yield from self._replace(judged, told, at)
 
-    def _runs(self, judged: Turn, told: _ToldTurn, *, certain: bool) -> bool:
+    def _runs(self, judged: Turn, told: ToldTurn, *, certain: bool) -> bool:
         """Whether the turn counts as running. What reads as cut short is believed when
         nobody was there at two looks in a row: one look can fall between two programs."""
         if told.ended is not None and judged.inferred:
             return False  # its end was told; nobody can run it again
-        if judged.status in _RUNS:
+        if judged.status in RUNS:
             told.doubts = 0
             return True
         if judged.inferred and told.ended is None and not certain:
@@ -237,14 +215,14 @@ class Told:
         return False
 
     def _items(
-        self, turn: Turn, told: _ToldTurn, at: int, *, runs: bool
+        self, turn: Turn, told: ToldTurn, at: int, *, runs: bool
     ) -> Iterator[RuntimeEvent]:
         assert told.items is not None
-        for item in _ended_items(turn, running=runs):
-            before, look = told.items.get(item.id), _look(item)
-            if before in (_ToldItem(item.status, None), _ToldItem(item.status, look)):
+        for item in ended_items(turn, running=runs):
+            before, look = told.items.get(item.id), look_of(item)
+            if before in (ToldItem(item.status, None), ToldItem(item.status, look)):
                 continue
-            told.items[item.id] = _ToldItem(item.status, look)
+            told.items[item.id] = ToldItem(item.status, look)
             if told.ended is not None:
                 item = item.model_copy(update={"background": True})  # noqa: PLW2901
             self._meet(item, told=False)
@@ -252,13 +230,13 @@ class Told:
                 at=at, thread_id=self.thread_id, root_thread_id=self.root, item=item
             )
 
-    def _replace(self, turn: Turn, told: _ToldTurn, at: int) -> Iterator[RuntimeEvent]:
+    def _replace(self, turn: Turn, told: ToldTurn, at: int) -> Iterator[RuntimeEvent]:
         """Tell the whole turn as history has it: with other ids, or another end."""
         told.live = told.unstable = False
         if not (told.ended is not None and turn.inferred):
             told.ended = turn.status
         told.items = {
-            item.id: _ToldItem(item.status, _look(item)) for item in turn.items or ()
+            item.id: ToldItem(item.status, look_of(item)) for item in turn.items or ()
         }
         status = {"status": told.ended}
         whole = cut(turn.model_copy(update=status))
@@ -268,7 +246,7 @@ class Told:
         """Tell the thread where it looks different. `quiet`: somebody else does."""
         stands = self._stands(now)
         before, self.thread = self.thread, stands
-        if quiet or before is None or _alike(stands, before):
+        if quiet or before is None or alike(stands, before):
             return []
         return [self._event(ThreadChanged(thread=stands), at)]
 
@@ -288,8 +266,8 @@ class Told:
 
     # the record
 
-    def _begin(self, turn_id: str) -> _ToldTurn:
-        told = self._turns[turn_id] = _ToldTurn()
+    def _begin(self, turn_id: str) -> ToldTurn:
+        told = self._turns[turn_id] = ToldTurn()
         return told
 
     def _forget_old(self) -> None:
@@ -316,62 +294,3 @@ class Told:
         level = NoticeLevel.INFO
         data = Notice(level=level, code=code, message=message, thread_id=self.thread_id)
         return self._event(data, at)
-
-    def _gap(self, at: int) -> Emitted:
-        message = "More happened in this thread than is told here: read it anew."
-        return self._notice("historyGap", message, at)
-
-
-_FOLLOWED: Final = (
-    "Another program runs this turn: what it does shows here when it is done, up to some "
-    "seconds later. The message that it is writing, and whether it waits for its own "
-    "user, cannot be seen from here."
-)
-
-
-def _began_after(turn: Turn, since: int) -> bool:
-    return turn.started_at is None or turn.started_at > since
-
-
-def _begun(turn: Turn) -> Turn:
-    """Return the turn as it was when it began."""
-    runs = turn.status in _RUNS
-    return turn.model_copy(
-        update={
-            "status": turn.status if runs else TurnStatus.IN_PROGRESS,
-            "inferred": turn.inferred if runs else None,
-            "error": None,
-            "completed_at": None,
-            "duration_ms": None,
-            "usage": None,
-            "items": None,
-        }
-    )
-
-
-def _without_items(turn: Turn) -> Turn:
-    return turn.model_copy(update={"items": None, "more_items": None})
-
-
-def _ended_items(turn: Turn, *, running: bool) -> Iterator[Item]:
-    """Yield the items that have ended. In a turn that runs none was cut short yet."""
-    for item in turn.items or ():
-        open_ended = item.status is ItemStatus.IN_PROGRESS or (
-            running and item.status is ItemStatus.INTERRUPTED
-        )
-        if not open_ended:
-            yield item
-
-
-def _look(item: Item) -> int:
-    return hash(item.model_dump_json())
-
-
-def _alike(now: Thread, told: Thread) -> bool:
-    """Whether nothing changed but what turns themselves tell."""
-    same = {
-        "updated_at": told.updated_at,
-        "last_turn_id": told.last_turn_id,
-        "settings": told.settings,
-    }
-    return now.model_copy(update=same) == told

@@ -1,52 +1,51 @@
 """Follows what other programs do in threads that somebody is subscribed to. Trio shell.
 
 PROTOCOL.md section 3 (Modes), around `follow` (the difference), `interest` (whose turn it
-is) and `recent` (what moved). One read at a time, a fraction of the time for any thread,
+is), `list_watch` (what moved) and `snapshots` (what is there). One read at a time, a fraction of the time for any thread,
 none while nobody is subscribed: other readers hardly notice. A thread is read and told
 under its lock, so that a writer of ours never begins in between.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import trio
 
-from adapter.errors import AdapterError, ThreadUnknownError
+from adapter.errors import AdapterError
 from adapter.runtime import (
     Emit,
     Emitted,
     ItemDelta,
-    Reader,
     RuntimeEvent,
-    ThreadQuery,
 )
 from agent.changes import Changes
-from agent.follow import Snapshot, Told
+from agent.follow import Told
 from agent.gatekeeper import GateKeeper
 from agent.interest import Interest, Paces
 from agent.lease_pool import LeasePool
 from agent.limits import (
     FOLLOW_S,
     FORGET_S,
-    LIST_S,
     LISTED,
     RECENT_MS,
     SUBSCRIBE_S,
     TOLD_THREADS,
-    TURNS_REACHED,
-    TURNS_READ,
 )
-from agent.recent import Recent
+from agent.list_watch import ListWatch
 from agent.sight import Sight
-from agent.standing import Others
+from agent.snapshots import Snapshots
 from agent.supervisor import Supervisor
 from agent.thread_locks import ThreadLocks
 from agent.writers import Watch
 from transport.errors import Refusal
-from transport.protocol.events import Notice, NoticeLevel, ThreadRemoved
+from transport.protocol.events import EventData, Notice, NoticeLevel, ThreadRemoved
 from transport.protocol.gateway import FollowedThread, LeaseState, Writer
-from transport.protocol.turns import Turn
+
+_TOO_MANY: Final = (
+    "Too many threads are followed at once: this one is read only when Codex's list says "
+    "that it changed."
+)
 
 
 class Follower:
@@ -65,9 +64,7 @@ class Follower:
         now_ms: Callable[[], int],
     ) -> None:
         self._supervisor = supervisor
-        self._keeper = keeper
         self._pool = pool
-        self._sight = sight
         self._watch = watch
         self._locks = locks
         self._emit = emit
@@ -75,9 +72,10 @@ class Follower:
         self._interest = Interest()
         self._bell = Changes()
         self._paces = Paces()
-        self._recent = Recent()
-        self._listing = trio.Lock()
-        self._list_due = 0.0
+        self._list = ListWatch(supervisor=supervisor, sight=sight, now_ms=now_ms)
+        self._snapshots = Snapshots(
+            supervisor=supervisor, keeper=keeper, watch=watch, sight=sight
+        )
         self._told: OrderedDict[str, Told] = OrderedDict()
         self._news: dict[str, int | None] = {}  # to be read now; known until (ms)
         self._too_many: set[str] = set()
@@ -124,7 +122,7 @@ class Follower:
 
     def following(self) -> list[FollowedThread]:
         """Return the threads that are followed now because another program is there."""
-        lockless = self._lockless
+        lockless = self._snapshots.crowded
         return [
             FollowedThread(
                 thread_id=thread_id,
@@ -152,14 +150,14 @@ class Follower:
         """Take down what the reader tells by itself: a thread that we have removed."""
         if isinstance(event, Emitted) and isinstance(event.data, ThreadRemoved):
             self._told.pop(event.data.thread_id, None)
-            self._recent.forget(event.data.thread_id)
+            self._list.forget(event.data.thread_id)
 
     async def hand_over(self, thread_id: str, newest: str | None) -> None:
         """A writer of ours has loaded the thread: tell what others did before it does.
 
         `newest`: the thread's newest turn. Called under the thread's lock; never fails.
         """
-        row, told = self._recent.rows.get(thread_id), self._told.get(thread_id)
+        row, told = self._list.rows.get(thread_id), self._told.get(thread_id)
         if told is None and not (row and self._interest.covers(thread_id)):
             return
         if told is not None and told.knows_all_before(newest):
@@ -186,7 +184,7 @@ class Follower:
     async def _tick(self) -> None:
         if not self._supervisor.is_up:
             return
-        if trio.current_time() >= self._list_due:
+        if trio.current_time() >= self._list.due:
             await self._look_at_list()
         self._choose()
         for thread_id in [one for one in self._ours if not self._is_ours(one)]:
@@ -202,9 +200,9 @@ class Follower:
     def _may_move(self, thread_id: str) -> bool:
         """Whether something can happen that Codex's list would not show first."""
         told = self._told.get(thread_id)
-        if told is None or told.is_running or thread_id not in self._recent.rows:
+        if told is None or told.is_running or thread_id not in self._list.rows:
             return True
-        return thread_id in self._holders or self._lockless
+        return thread_id in self._holders or self._snapshots.crowded
 
     def _start_anew(self) -> None:
         """Nobody looked for long: what happened meanwhile is not told one by one."""
@@ -212,17 +210,17 @@ class Follower:
         if self._idle_since is None or now - self._idle_since < FORGET_S:
             return
         self._idle_since = None
-        if not self._told and not self._recent.rows:
+        if not self._told and not self._list.rows:
             return
         self._told.clear()
         self._news.clear()
-        self._recent = Recent()
+        self._list.start_anew()
         notice = Notice(
             level=NoticeLevel.INFO,
             code="historyGap",
             message="Nobody was watching for a while: read anew the threads that are shown.",
         )
-        self._emit(Emitted(at=self._now_ms(), thread_id=None, data=notice))
+        self._say(None, notice)
 
     # which threads
 
@@ -245,7 +243,7 @@ class Follower:
 
     def _see_who_came(self) -> None:
         """A thread is read at once where another program came to it, or left."""
-        crowded = self._lockless
+        crowded = self._snapshots.crowded
         there = {one: (self._holders.get(one), crowded) for one, _ in self._paces}
         for thread_id, who in there.items():
             if self._there.get(thread_id, who) != who:
@@ -254,12 +252,12 @@ class Follower:
 
     def _likely(self) -> list[str]:
         """Return the threads of the list in which something may happen, likeliest first."""
-        rows = self._recent.rows
+        rows = self._list.rows
         held = self._watch.holders(list(rows))
         recent = self._now_ms() - RECENT_MS
         runs = [one for one in rows if (t := self._told.get(one)) and t.is_running]
         lately = [one.id for one in rows.values() if one.updated_at >= recent]
-        if not (self._lockless or held):
+        if not (self._snapshots.crowded or held):
             lately = []
         return [*dict.fromkeys([*runs, *held, *lately])]
 
@@ -269,64 +267,32 @@ class Follower:
         for thread_id in over:
             if thread_id in named and thread_id not in self._too_many:
                 self._too_many.add(thread_id)
-                self._notice(thread_id)
+                notice = Notice(
+                    level=NoticeLevel.WARNING,
+                    code="followLimit",
+                    message=_TOO_MANY,
+                    thread_id=thread_id,
+                )
+                self._say(thread_id, notice)
 
-    def _notice(self, thread_id: str) -> None:
-        notice = Notice(
-            level=NoticeLevel.WARNING,
-            code="followLimit",
-            message="Too many threads are followed at once: this one is read only when "
-            "Codex's list says that it changed.",
-            thread_id=thread_id,
-        )
-        self._emit(Emitted(at=self._now_ms(), thread_id=thread_id, data=notice))
+    def _say(self, thread_id: str | None, data: EventData) -> None:
+        self._emit(Emitted(at=self._now_ms(), thread_id=thread_id, data=data))
 
     # Codex's list
 
     async def _look_at_list(self) -> None:
-        async with self._listing:
-            at = self._now_ms()
-            self._list_due = trio.current_time() + LIST_S
-            try:
-                reader = self._supervisor.reader
-                page = await reader.list_threads(ThreadQuery(limit=LISTED))
-            except (AdapterError, Refusal):
-                return
-            self._sight.learn(list(page.threads))
-            whole = page.next_cursor is None
-            moved = self._recent.see(page.threads, whole=whole, at=at)
-            for thread_id, since in moved.changed.items():
-                self._moved(thread_id, since)
-            for thread_id in moved.gone:
-                await self._look_for(reader, thread_id)
-
-    def _moved(self, thread_id: str, since: int) -> None:
-        if (pace := self._paces.get(thread_id)) is not None:
-            pace.hasten(trio.current_time())
-        if self._interest.covers(thread_id) or thread_id in self._told:
-            self._news.setdefault(thread_id, since)
-
-    async def _look_for(self, reader: Reader, thread_id: str) -> None:
-        """The list lacks the thread twice: it was archived, deleted, or neither."""
-        if self._is_ours(thread_id):
-            return
-        try:
-            query = ThreadQuery(archived=True, limit=LISTED)
-            archived = (await reader.list_threads(query)).threads
-            if any(row.id == thread_id for row in archived):
-                self._removed(thread_id, "archived")
-                return
-            await reader.read_thread(thread_id)
-        except ThreadUnknownError:
-            self._removed(thread_id, "deleted")
-        except (AdapterError, Refusal):
-            return
-
-    def _removed(self, thread_id: str, reason: str) -> None:
-        self._told.pop(thread_id, None)
-        self._news.pop(thread_id, None)
-        data = ThreadRemoved(thread_id=thread_id, reason=reason)
-        self._emit(Emitted(at=self._now_ms(), thread_id=thread_id, data=data))
+        found = await self._list.look()
+        for thread_id, since in found.changed.items():
+            if (pace := self._paces.get(thread_id)) is not None:
+                pace.hasten(trio.current_time())
+            if self._interest.covers(thread_id) or thread_id in self._told:
+                self._news.setdefault(thread_id, since)
+        for thread_id, reason in found.gone.items():
+            if not self._is_ours(thread_id):
+                self._told.pop(thread_id, None)
+                self._news.pop(thread_id, None)
+                data = ThreadRemoved(thread_id=thread_id, reason=reason)
+                self._say(thread_id, data)
 
     # one thread
 
@@ -349,7 +315,7 @@ class Follower:
             since = 0
         events: list[RuntimeEvent] = []
         try:
-            now = await self._snapshot(thread_id, fresh, since)
+            now = await self._snapshots.take(thread_id, fresh, since)
         except (AdapterError, Refusal):
             pass  # believed by nobody: it is read again
         else:
@@ -368,38 +334,7 @@ class Follower:
                 running=fresh.is_running,
             )
 
-    async def _snapshot(
-        self, thread_id: str, told: Told, since: int | None
-    ) -> Snapshot:
-        """Read the thread. Who holds it is asked before and after: a program that ends
-        in between had it, and what it left reads as cut short."""
-        reader = self._supervisor.reader
-        before = self._watch.holders([thread_id])
-        lockless = self._lockless
-        thread = await reader.read_thread(thread_id)
-        turns = await self._turns(reader, thread_id, TURNS_READ)
-        if told.lacks(turns, since=since) and len(turns) >= TURNS_READ:
-            turns = await self._turns(reader, thread_id, TURNS_REACHED)
-        after = self._watch.holders([thread_id])
-        self._sight.learn([thread])
-        if told.root is None and thread.parent_id is not None:
-            parent = self._told.get(thread.parent_id)
-            told.root = (parent.root if parent else None) or thread.parent_id
-        holder = after.get(thread_id) or before.get(thread_id)
-        others = Others(holder=holder, lockless=lockless or self._lockless)
-        return Snapshot(thread=thread, turns=turns, others=others)
-
-    async def _turns(self, reader: Reader, thread_id: str, count: int) -> list[Turn]:
-        page = await reader.list_turns(
-            thread_id, cursor=None, limit=count, order="desc", items="full"
-        )
-        return list(page.turns)
-
     # what is known
-
-    @property
-    def _lockless(self) -> bool:
-        return self._keeper.last_look.is_crowded
 
     def _is_ours(self, thread_id: str) -> bool:
         """Whether a writer of ours tells of the thread, or is about to."""

@@ -57,6 +57,7 @@ LISTED: Final = 50  # threads of that list; a person works in fewer at a time
 READ_SHARE: Final = 10  # a thread is read for 1/10 of the time at most, however long
 RECENT_MS: Final = 10 * 60_000  # who wrote so lately may write again
 TURNS_READ: Final = 3  # of a thread, each time; items can end after their turn
+TURNS_A_PAGE: Final = 10  # … in pages: a whole turn can have megabytes
 TURNS_REACHED: Final = 100  # read where it went on for longer without us
 TOLD_THREADS: Final = 256  # threads whose events are remembered, about 100 KB each
 TURNS_TOLD: Final = 64  # turns of each

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from adapter.runtime import Emitted, ItemClosed, RuntimeEvent
-from agent.follow import Snapshot, Told
+from agent.follow import Told
+from agent.history_view import Snapshot
 from agent.standing import Others
 from tests.support.fake_runtime import AT, make_thread
 from transport.protocol.events import (
