@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from adapter.history import HISTORY
 from adapter.limits import ITEM_BYTES
 from adapter.runtime import Emitted, ItemClosed, ItemDelta, ItemOpened, RuntimeEvent
 from adapter.texts import packed_bound
@@ -116,10 +117,10 @@ class Invariants:
         broken = [] if item.background else self._in_turn(item)
         turn_id = self._open_items.pop((thread_id, item.id), None)
         self._open_texts.discard((thread_id, item.id))
-        if turn_id is None:
+        if turn_id is None and item.provenance != HISTORY:
             what = f"item {item.id} was completed without having begun"
             broken.append(Broken(Rule.ITEM_ORDER, what))
-        else:
+        elif turn_id is not None:
             self._open_in[turn_id] -= 1
         if item.status is ItemStatus.IN_PROGRESS:
             what = f"item {item.id} was completed as in progress"

@@ -204,6 +204,7 @@ class Reading:
         self, thread_id: str, cursor: str | None, limit: int, order: str, items: str
     ) -> tuple[TurnPage, list[Turn]]:
         """Return the store's page and its turns as they stand, within a page's bytes."""
+        before = self._watch.holders([thread_id]).get(thread_id)
         page = await self._turns(thread_id, cursor, limit, order, items)
         turns = self._told(thread_id, page, cursor, order, items)
         while (fits := fitting(turns)) < len(turns) and len(page.turns) > 1:
@@ -214,7 +215,7 @@ class Reading:
         if newest is None and any(is_open_ended(turn) for turn in turns):
             first = await self._turns(thread_id, None, 1, "desc", "none")
             newest = first.turns[0].id if first.turns else None
-        return page, self._concluded(thread_id, turns, newest)
+        return page, self._concluded(thread_id, turns, newest, before)
 
     async def _turns(
         self, thread_id: str, cursor: str | None, limit: int, order: str, items: str
@@ -254,12 +255,18 @@ class Reading:
         return turns
 
     def _concluded(
-        self, thread_id: str, turns: list[Turn], newest: str | None
+        self,
+        thread_id: str,
+        turns: list[Turn],
+        newest: str | None,
+        before: Writer | None,
     ) -> list[Turn]:
+        """Judge turns that history cannot tell from running ones. `before`: who had the
+        thread when they were read; it may have let go since, its turn well ended."""
         if self._pool.lease_of(thread_id) is not None:
             return turns  # nobody else can run one
         holder = self._watch.holders([thread_id]).get(thread_id)
-        others = self._others(thread_id, holder)
+        others = self._others(thread_id, holder or before)
         return [judged_turn(turn, others, newest=turn.id == newest) for turn in turns]
 
     def _others(self, thread_id: str, holder: Writer | None) -> Others:

@@ -21,8 +21,10 @@ from transport.protocol.events import (
     TurnStarted,
 )
 from transport.protocol.gateway import Writer, WriterKind
-from transport.protocol.threads import ThreadMode, ThreadStatus
+from transport.protocol.items import ItemStatus
+from transport.protocol.threads import ThreadMode, ThreadReadParams, ThreadStatus
 from transport.protocol.turns import Turn, TurnStatus
+from transport.protocol.work_items import Subagent, SubagentAction, SubagentState
 
 HOLDER = Writer(kind=WriterKind.CLI, name="Codex in a terminal", pid=7, since=AT)
 
@@ -283,3 +285,43 @@ async def test_a_writer_without_locks_makes_the_mode_follow_and_its_end_still(
             if isinstance(e.data, ThreadChanged)
         ]
         assert modes == [ThreadMode.FOLLOW, ThreadMode.STILL]
+
+
+async def test_a_turn_whose_program_leaves_while_it_is_read_is_not_called_interrupted(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        stored = held(house, "thr", "t1")
+        append(stored, foreign_turn("t2"))
+        house.runtime.at("list_turns", house.watch.locks.clear)
+        params = ThreadReadParams(thread_id="thr")
+        found = await house.door.reading.thread_read(LOCAL, params)
+        assert found.turns[0].status is TurnStatus.IN_PROGRESS
+        assert found.turns[0].inferred
+
+
+async def test_a_sub_agent_of_a_followed_thread_is_told_under_its_root(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        stored = held(house, "thr", "t1")
+        async with following(house, "thr"):
+            await trio.sleep(2)
+            child = held(house, "kid")
+            child.turns.append(make_turn("k1", "kid", TurnStatus.INTERRUPTED))
+            spawned = Subagent(
+                id="s1",
+                turn_id="t2",
+                status=ItemStatus.COMPLETED,
+                action=SubagentAction.SPAWN,
+                thread_id="kid",
+                state=SubagentState.RUNNING,
+            )
+            turn = foreign_turn("t2")
+            append(stored, turn.model_copy(update={"items": [spawned]}))
+            await trio.sleep(5)
+        told = [event for event in house.events if event.thread_id == "kid"]
+        assert told
+        assert {event.root_thread_id for event in told} == {"thr"}
+        kinds = [e.data.event for e in told if isinstance(e, Emitted)]
+        assert kinds[:2] == ["thread/started", "turn/started"]
