@@ -8,8 +8,14 @@ from collections.abc import Callable
 
 from adapter.runtime import Emit, Emitted, RuntimeEvent
 from agent.lease import Lease
-from transport.protocol.events import ThreadChanged, ThreadStarted, TurnStarted
+from transport.protocol.events import (
+    GoalChanged,
+    ThreadChanged,
+    ThreadStarted,
+    TurnStarted,
+)
 from transport.protocol.gateway import LeaseState
+from transport.protocol.goals import GoalStatus
 from transport.protocol.threads import Thread, ThreadMode, ThreadStatus
 
 ModeOf = Callable[[str], ThreadMode]
@@ -58,6 +64,10 @@ class LeaseEvents:
         data = event.data
         if isinstance(data, TurnStarted) and data.turn.thread_id == lease.thread_id:
             self._went_on(lease, data.turn.id)
+        if isinstance(data, GoalChanged) and event.thread_id == lease.thread_id:
+            goal = data.goal
+            lease.has_goal = goal is not None and goal.status is GoalStatus.ACTIVE
+            lease.changes.ring()
         if not isinstance(data, ThreadStarted | ThreadChanged):
             return event
         if data.thread.id == lease.thread_id:

@@ -12,7 +12,7 @@ from functools import partial
 
 import trio
 
-from adapter.errors import ChildExitedError, HandshakeFailedError
+from adapter.errors import AdapterError, ChildExitedError, HandshakeFailedError
 from adapter.runtime import Emit, Guard, Loaded, Runtime, ThreadWriter
 from agent.changes import Changes
 from agent.faults import fault_of
@@ -245,8 +245,18 @@ class LeasePool:
                 await lease.changes.wait()
 
     async def _pause(self, lease: Lease) -> None:
-        """A goal of ours must not start turns beside another writer."""
+        """A goal of ours must not start turns beside another writer.
+
+        Its writer is told, so that it knows that it has nothing left to do; where it
+        does not answer, the store is.
+        """
         lease.has_goal = False
+        try:
+            await lease.started_writer.pause_goal()
+        except AdapterError as exc:
+            log.warning("thread %s: %s", lease.thread_id, fault_of(exc))
+        else:
+            return
         if self._pause_goal is not None and lease.thread_id is not None:
             await self._pause_goal(lease.thread_id)
 

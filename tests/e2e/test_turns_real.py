@@ -332,3 +332,32 @@ async def test_a_goal_is_set_paused_and_cleared(version: str) -> None:
             clear = goals.GoalClearParams(thread_id=thread_id, request_key="c" * 32)
             assert (await client.call(rows.GOAL_CLEAR, clear)).goal is None
             assert (await client.call(rows.GOAL_GET, asked)).goal is None
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_goal_is_paused_and_its_thread_given_back_when_a_desktop_opens(
+    version: str,
+) -> None:
+    watch = FakeWatch()
+    with trio.fail_after(90):
+        async with (
+            open_codex_home(*RULES) as home,
+            open_real_agent(home, version=version, watch=watch) as house,
+            open_local(house) as client,
+        ):
+            thread_id = await new_thread(client, home)
+            wish = goals.GoalSetParams(
+                thread_id=thread_id, objective="all green", request_key="g" * 32
+            )
+            await client.call(rows.GOAL_SET, wish, timeout_s=60)
+            while len(home.model.requests) < 3:  # noqa: ASYNC110 - the model is in this process, but tells nobody
+                await trio.sleep(0.05)
+            watch.foreign.append(DESKTOP)
+            with pytest.raises((Conflict, CodexUnavailable)):  # it looks
+                await client.call(rows.TURN_STEER, steer(thread_id, "x", "look"))
+            while lock_files(home.home):  # noqa: ASYNC110 - nothing tells of a lock
+                await trio.sleep(0.1)
+            asked = goals.GoalGetParams(thread_id=thread_id)
+            goal = (await client.call(rows.GOAL_GET, asked)).goal
+            assert goal is not None
+            assert goal.status is GoalStatus.PAUSED

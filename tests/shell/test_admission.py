@@ -544,6 +544,23 @@ async def test_a_goal_is_paused_when_the_gate_closes(
         house.door.keeper.look()
         await trio.sleep(1)
         assert stored.pending.goal is None
+        assert "pause_goal" not in house.runtime.log  # its writer is told
+
+
+async def test_a_goal_is_paused_in_the_store_where_its_writer_does_not_answer(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        stored = house.runtime.add("thr", "t1")
+        stored.pending = PendingWork(goal="win")
+        await house.door.admission.start_turn(LOCAL, send(allow_pending=True))
+        silent = NoAnswerError("thread/goal/set")
+        house.runtime.at("writer.pause_goal", raiser(silent))
+        house.open_desktop()
+        house.door.keeper.look()
+        await trio.sleep(1)
+        assert "pause_goal" in house.runtime.log
+        assert stored.pending.goal is None
 
 
 async def test_a_thread_locked_by_another_process_names_it_and_leaves_nothing(

@@ -811,6 +811,7 @@ class FakeWriter:
         if guard is not None:
             guard()
         assert self._stored is not None
+        self._stored.pending = replace(self._stored.pending, goal=None)
         if self._stored.goal is not None:
             paused = {"status": GoalStatus.PAUSED}
             self._stored.goal = self._stored.goal.model_copy(update=paused)
