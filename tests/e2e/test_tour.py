@@ -226,6 +226,7 @@ async def work(day: Day) -> None:
     await approve(day)
     await deny(day)
     await interrupt(day)
+    await steer(day)
 
 
 async def approve(day: Day) -> None:
@@ -274,6 +275,18 @@ async def interrupt(day: Day) -> None:
         await turn.end(expect=ExitCode.FAILED)
     day.page.tell("A turn that takes too long is stopped.")
     day.show((day.phone, stop, answer))
+
+
+async def steer(day: Day) -> None:
+    send = ("send", day.thread[:13], LONG)
+    more = ("steer", day.thread[:13], "Only of rye.", "--no-follow")
+    async with day.phone.start(*send) as turn:
+        await turn.wait_line("you +Write the history")
+        answer = await day.phone.run(*more)
+        await turn.wait_line("You said: Only of rye.")
+        await turn.end()
+    day.page.tell("More words for a turn that runs: the model goes on with them.")
+    day.show((day.phone, more, answer))
 
 
 async def ask(day: Day) -> None:
@@ -329,6 +342,8 @@ async def beside_the_desktop(day: Day) -> None:
         "send",
         day.thread[:13],
         script.QUESTION,
+        "--wait",
+        "20",
         sentence="The desktop is closed: the same thread goes on, and the model knows what was said.",
     )
 

@@ -69,7 +69,8 @@ class Stand:
         for real in _UUID.findall(row):
             threads = sum(1 for one in self._ids if _UUID.fullmatch(one))
             self._ids.setdefault(
-                real, f"01a22e{0x55 + threads:02x}-13fb-7221-b972-3e119127728{threads}"
+                real,
+                f"01a22e{0x55 + threads:02x}-13fb-7221-b972-3e11912772{80 + threads}",
             )
         for real in _APPROVAL.findall(row):
             count = sum(1 for one in self._ids if one.startswith("apr_"))
