@@ -99,7 +99,7 @@ class ThreadFork:
             raise  # its turn may run
         except Refusal:
             if made.thread_id is not None:
-                await self._undo(made.thread_id)
+                await self._undo(made.thread_id)  # noqa: ASYNC120 - shields itself
             raise
 
     async def _undo(self, fork_id: str) -> None:

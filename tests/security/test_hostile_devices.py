@@ -239,7 +239,7 @@ async def test_who_is_busy_is_told_only_of_threads_that_are_for_the_device(
                 house.runtime.add(f"thr_{number}", "t1", cwd=str(cwd))
             device = await pair_device(house, only=[mine], scopes=["read", "write"])
             for number in range(4):
-                text = [turns.TextInput(type="text", text="x")]
+                text: turns.TurnInput = [turns.TextInput(type="text", text="x")]
                 params = turns.TurnStartParams(
                     thread_id=f"thr_{number}", input=text, request_key=f"k{number:016d}"
                 )
@@ -260,7 +260,7 @@ async def test_an_approval_of_a_hidden_thread_is_as_if_it_were_not_there(
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             house.runtime.add("hidden", "t1", cwd=str(other))
             device = await pair_device(house, only=[mine], scopes=scopes)
-            text = [turns.TextInput(type="text", text="x")]
+            text: turns.TurnInput = [turns.TextInput(type="text", text="x")]
             params = turns.TurnStartParams(
                 thread_id="hidden", input=text, request_key="k" * 16
             )
