@@ -18,7 +18,7 @@ from adapter.runtime import RuntimeInfo
 from agent.binary_versions import Versions
 from agent.clocks import boot_s
 from agent.engines import Foreign, Look, Named, Process, Programs, Role
-from agent.limits import FULL_SCAN_S, LOOK_S, YOUNG_S
+from agent.limits import ASK_AGAIN_S, FULL_SCAN_S, LOOK_S, YOUNG_S
 from agent.proctable import HERE, ProcessTable
 from transport.protocol.gateway import Writer, WriterKind
 
@@ -137,13 +137,16 @@ class WriterWatch:
         self._publish(self.look())
         task_status.started()
         full_at = trio.current_time() + FULL_SCAN_S
+        again_at = trio.current_time() + ASK_AGAIN_S
         while True:
             if not self._versions.has_questions:
                 with trio.move_on_after(LOOK_S):
                     await self._versions.wanted.wait()
             await self._learn_versions()
-            if trio.current_time() >= full_at:
+            if trio.current_time() >= again_at:
                 self._versions.forget_failures()
+                again_at = trio.current_time() + ASK_AGAIN_S
+            if trio.current_time() >= full_at:
                 self._publish(self.look())
                 full_at = trio.current_time() + FULL_SCAN_S
             else:
