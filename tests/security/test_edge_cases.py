@@ -92,6 +92,15 @@ PARAMS: dict[str, dict[str, Any]] = {
         "model": "m",
         "requestKey": "k" * 16,
     },
+    "thread/fork": {
+        "threadId": "thr_1",
+        "input": [{"type": "text", "text": "x"}],
+        "requestKey": "k" * 16,
+    },
+    "thread/rename": {"threadId": "thr_1", "name": "x", "requestKey": "k" * 16},
+    "thread/archive": {"threadId": "thr_1", "requestKey": "k" * 16},
+    "thread/unarchive": {"threadId": "thr_1", "requestKey": "k" * 16},
+    "thread/delete": {"threadId": "thr_1", "requestKey": "k" * 16},
     "queue/delete": {"queueId": "q1", "requestKey": "k" * 16},
     "background/stop": {"threadId": "thr_1", "itemId": "i1", "requestKey": "k" * 16},
     "thread/goal/set": {
