@@ -69,9 +69,13 @@ def send_params(
 
 
 async def send_to_end(
-    client: Client, thread_id: str, text: str, *, key: str, wait_ms: int = 0
+    client: Client, thread_id: str, text: str, *, key: str, wait_ms: int = 20_000
 ) -> Turn:
-    """Start a turn and return it when it has ended."""
+    """Start a turn and return it when it has ended.
+
+    It may wait a moment for the gate: a foreign engine that has just started counts as
+    one without locks until it has said its version.
+    """
     async with client.subscribe("all", deltas=False) as events:
         async for event in events:
             if isinstance(event, Resumed):
