@@ -6,6 +6,7 @@ the process is ended, and the next try works.
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 import trio
@@ -61,6 +62,14 @@ async def new_thread(client: Client, cwd: str) -> str:
     return started.thread.id
 
 
+async def freeze(pid: int) -> None:
+    """Stop a process, and return when it stands still (that takes a moment)."""
+    os.kill(pid, signal.SIGSTOP)
+    stat = Path(f"/proc/{pid}/stat")
+    while stat.read_text().rpartition(")")[2].split()[0] != "T":
+        await trio.lowlevel.checkpoint()
+
+
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("version", locking_versions())
 async def test_a_reader_that_hangs_is_replaced_and_reads_go_on(version: str) -> None:
@@ -72,7 +81,7 @@ async def test_a_reader_that_hangs_is_replaced_and_reads_go_on(version: str) -> 
         ):
             (reader,) = app_servers(os.getpid())
             thread = await new_thread(client, str(home.workspace))
-            os.kill(reader, signal.SIGSTOP)
+            await freeze(reader)
             read = threads.ThreadReadParams(thread_id=thread)
             with pytest.raises(Timeout) as refusal:
                 await client.call(THREAD_READ, read)
@@ -101,7 +110,7 @@ async def test_an_interrupt_ends_a_writer_that_hangs_and_frees_its_thread(
             started = await client.call(TURN_START, params)
             await home.model.wait_held("the answer")
             (writer,) = set(app_servers(os.getpid())) - {reader}
-            os.kill(writer, signal.SIGSTOP)
+            await freeze(writer)
             stop = turns.TurnInterruptParams(
                 thread_id=thread, turn_id=started.sent.id, request_key="i" * 32
             )
@@ -124,7 +133,7 @@ async def test_reads_that_wait_for_a_reader_that_dies_are_answered_at_once() -> 
         ):
             (reader,) = app_servers(os.getpid())
             read = threads.ThreadReadParams(thread_id="thr_1")
-            os.kill(reader, signal.SIGSTOP)
+            await freeze(reader)
             refused: list[bool] = []
 
             async def wait_for_it() -> None:
