@@ -12,11 +12,9 @@ from typing import Final
 
 import trio
 
-from adapter.app_server import Setup, open_app_server
-from adapter.binary import Codex
 from adapter.errors import ReaderFirstError
 from adapter.limits import APPROVAL_MS, NOTICES_SAID, OWN_RELEASE_S
-from adapter.reader import CodexReader
+from adapter.processes.binary import Codex
 from adapter.runtime import (
     Emit,
     Emitted,
@@ -26,7 +24,9 @@ from adapter.runtime import (
     RuntimeEvent,
     ThreadWriter,
 )
-from adapter.writer import CodexWriter
+from adapter.servers.app_server import Setup, open_app_server
+from adapter.servers.reader import CodexReader
+from adapter.servers.writer import CodexWriter
 from transport.background import open_background
 from transport.protocol.events import Notice
 

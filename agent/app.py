@@ -17,25 +17,25 @@ from typing import Final, NoReturn
 
 import trio
 
-from adapter.binary import find_codex
 from adapter.codex import CodexRuntime
+from adapter.processes.binary import find_codex
+from adapter.processes.sweep import sweep
 from adapter.runtime import Runtime
-from adapter.sweep import sweep
-from agent.acts import Acts
 from agent.clocks import wall_ms
 from agent.config import Config, check_address
 from agent.door import Door, build_door
 from agent.edge import Reach, build_doors, reachable
 from agent.edge_limits import GOING_AWAY_S, PRUNE_S, RETRY_AFTER_MS
-from agent.feed import Feed
+from agent.events.feed import Feed
+from agent.events.journal import Journal
+from agent.gate.writers import Watch
 from agent.hardening import harden_process
-from agent.journal import Journal
 from agent.lockfile import hold_folder
-from agent.serve import Doors, accept_forever
-from agent.session_table import SessionTable
-from agent.sessions import Session
+from agent.sessions.acts import Acts
+from agent.sessions.serve import Doors, accept_forever
+from agent.sessions.session_table import SessionTable
+from agent.sessions.sessions import Session
 from agent.state import State, open_state
-from agent.writers import Watch
 from transport.carriers import tcp, unix
 from transport.errors import CloseCode
 from transport.protocol.events import SessionClosing

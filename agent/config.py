@@ -20,9 +20,9 @@ from pydantic import (
     field_validator,
 )
 
+from agent.access.scopes import DEFAULT_POLICIES, DEFAULT_SANDBOX
 from agent.errors import ConfigError
 from agent.limits import IDLE_S
-from agent.scopes import DEFAULT_POLICIES, DEFAULT_SANDBOX
 from transport.protocol.gateway import ApprovalPolicyName, Ceiling, SandboxName
 
 APP: Final = "threadgate"

@@ -14,45 +14,45 @@ import trio
 
 from adapter.errors import AdapterError
 from adapter.runtime import Emit, Runtime, RuntimeEvent
-from agent.admission import Acts, Admission
-from agent.approving import Approving
-from agent.audit import Audit
-from agent.background_commands import BackgroundCommands
-from agent.blob_files import BlobFiles
-from agent.blobs import Blobs
+from agent.access.roots import Roots
+from agent.access.sight import Sight
+from agent.app_servers.lease_pool import LeasePool
+from agent.app_servers.offering import Offering
+from agent.app_servers.supervisor import Supervisor
 from agent.config import Config
-from agent.contents import Contents
-from agent.delivering import Delivering
-from agent.engines import Programs
-from agent.follower import Follower
-from agent.gatekeeper import GateKeeper
-from agent.inputs import Inputs
-from agent.lease_pool import LeasePool
-from agent.ledger import Ledger
-from agent.message_queue import MessageQueue
-from agent.offering import Offering
+from agent.files.blob_files import BlobFiles
+from agent.files.blobs import Blobs
+from agent.files.pictures import Pictures
+from agent.following.follower import Follower
+from agent.gate.engines import Programs
+from agent.gate.gatekeeper import GateKeeper
+from agent.gate.writers import Watch, WriterWatch
+from agent.mutations.admission import Acts, Admission
+from agent.mutations.background_commands import BackgroundCommands
+from agent.mutations.inputs import Inputs
+from agent.mutations.taking import Taking
+from agent.mutations.thread_acts import ThreadActs
+from agent.mutations.thread_fork import ThreadFork
+from agent.mutations.thread_goal import ThreadGoal
+from agent.mutations.thread_locks import ThreadLocks
+from agent.mutations.thread_settings import SettingsChange
+from agent.mutations.thread_start import ThreadStart
+from agent.mutations.turn_interrupt import TurnInterrupt
+from agent.mutations.turn_start import TurnStart
+from agent.mutations.turn_steer import TurnSteer
+from agent.mutations.way import Way
 from agent.offload import Runner, in_thread
-from agent.output_cache import OutputCache
-from agent.pictures import Pictures
-from agent.queue_table import QueueTable
-from agent.reading import Reading
-from agent.roots import Roots
-from agent.sight import Sight
-from agent.standing import Others, mode_of
-from agent.store import Store
-from agent.supervisor import Supervisor
-from agent.taking import Taking
-from agent.thread_acts import ThreadActs
-from agent.thread_fork import ThreadFork
-from agent.thread_goal import ThreadGoal
-from agent.thread_locks import ThreadLocks
-from agent.thread_settings import SettingsChange
-from agent.thread_start import ThreadStart
-from agent.turn_interrupt import TurnInterrupt
-from agent.turn_start import TurnStart
-from agent.turn_steer import TurnSteer
-from agent.way import Way
-from agent.writers import Watch, WriterWatch
+from agent.queue.delivering import Delivering
+from agent.queue.message_queue import MessageQueue
+from agent.queue.queue_table import QueueTable
+from agent.reading.approving import Approving
+from agent.reading.contents import Contents
+from agent.reading.output_cache import OutputCache
+from agent.reading.reading import Reading
+from agent.reading.standing import Others, mode_of
+from agent.records.audit import Audit
+from agent.records.ledger import Ledger
+from agent.records.store import Store
 from transport.errors import Refusal
 from transport.protocol.threads import ThreadMode
 

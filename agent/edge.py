@@ -13,24 +13,24 @@ from pathlib import Path
 import trio
 
 from adapter.runtime import Emitted, RuntimeEvent
-from agent.acts import Acts
-from agent.admittance import Admittance, Bounds
+from agent.access.rights import Rights
+from agent.access.rules import device_rights, owner_rights
+from agent.access.sight import Sight
 from agent.clocks import boot_s, wall_ms
 from agent.config import Config
 from agent.door import Door
-from agent.feed import Feed
-from agent.handlers import House, build_handlers
-from agent.incidents import Incidents
-from agent.owner import Owner
-from agent.pair import Household, Pairings
-from agent.panic import PanicSwitch
-from agent.rights import Rights
-from agent.router import Call, Router
-from agent.rules import device_rights, owner_rights
-from agent.serve import Doors
-from agent.session_table import SessionTable
-from agent.sessions import Edge, Session
-from agent.sight import Sight
+from agent.events.feed import Feed
+from agent.gate.panic import PanicSwitch
+from agent.pairing.owner import Owner
+from agent.pairing.pair import Household, Pairings
+from agent.sessions.acts import Acts
+from agent.sessions.admittance import Admittance, Bounds
+from agent.sessions.handlers import House, build_handlers
+from agent.sessions.incidents import Incidents
+from agent.sessions.router import Call, Router
+from agent.sessions.serve import Doors
+from agent.sessions.session_table import SessionTable
+from agent.sessions.sessions import Edge, Session
 from agent.state import State
 from transport.identities import agent_id
 from transport.limits import SESSION_LIMITS

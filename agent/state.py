@@ -10,13 +10,13 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from agent.audit import Audit
+from agent.access.rules import within
 from agent.clocks import wall_ms
 from agent.config import Config
-from agent.devices import Devices
-from agent.panic import LockFile
-from agent.rules import within
-from agent.store import Store
+from agent.gate.panic import LockFile
+from agent.pairing.devices import Devices
+from agent.records.audit import Audit
+from agent.records.store import Store
 from transport.identities import PrivateKey
 from transport.keys import load_identity
 

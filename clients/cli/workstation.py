@@ -121,9 +121,9 @@ async def examine(*, report: bool) -> list[dict[str, Any]]:
     import platform
 
     from agent.config import load_config
-    from agent.doctor import examine as examine_all
+    from agent.doctor.doctor import examine as examine_all
+    from agent.doctor.findings import fail, redacted
     from agent.errors import ConfigError
-    from agent.findings import fail, redacted
 
     try:
         config = load_config(os.environ)
@@ -144,7 +144,7 @@ def replay_lines(
 
     The last has no event. Raises: UsageProblemError (no file, or no recording).
     """
-    from adapter.replay import RecordingError, checked
+    from adapter.events.replay import RecordingError, checked
 
     number = 0
 
@@ -176,8 +176,8 @@ async def lock_at_rest(*, locked: bool) -> None:
 
 
 def _lock_at_rest(folder: Path, locked: bool) -> None:
+    from agent.gate.panic import LockFile
     from agent.lockfile import FolderInUseError, hold_folder
-    from agent.panic import LockFile
     from transport.errors import KeyFileError
 
     try:

@@ -12,8 +12,8 @@ PACKAGES: Final = ("agent", "adapter", "transport", "generated", "clients")
 NURSERIES: Final = frozenset(
     {
         "agent/app.py",
-        "agent/serve.py",
-        "adapter/process.py",
+        "agent/sessions/serve.py",
+        "adapter/processes/process.py",
         "transport/background.py",
     }
 )

@@ -7,12 +7,12 @@ from typing import Any, Final
 import jsonschema_rs
 import pytest
 
-from adapter.item_frame import Frame
-from adapter.items import item_from
-from adapter.notifications import NOTIFICATIONS, Ignored
+from adapter.approvals.server_requests import SERVER_REQUESTS, Asks, Refuses
+from adapter.calls.versions import PINNED
+from adapter.events.notifications import NOTIFICATIONS, Ignored
 from adapter.runtime import NOTHING_FILLED, Filled
-from adapter.server_requests import SERVER_REQUESTS, Asks, Refuses
-from adapter.versions import PINNED
+from adapter.shapes.item_frame import Frame
+from adapter.shapes.items import item_from
 from tests.support import codex_says as says
 from tests.support.replay import Replay, read_trace, trace_names
 from transport.protocol.approvals import ChoiceEffect

@@ -193,7 +193,7 @@ def test_the_gate_reasons_are_the_code_s() -> None:
 
 def test_every_notice_that_the_code_sends_is_listed() -> None:
     listed = {word for row in table("code", nth=1) for word in names(row[0])}
-    sources = [*(ROOT / "agent").glob("*.py"), *(ROOT / "adapter").glob("*.py")]
+    sources = [*(ROOT / "agent").rglob("*.py"), *(ROOT / "adapter").rglob("*.py")]
     text = "\n".join(path.read_text() for path in sources)
     sent = set(re.findall(r'code="([a-zA-Z]+)"', text))
     sent |= set(re.findall(r'notice\(\s*(?:NoticeLevel\.\w+, )?"([a-zA-Z]+)"', text))

@@ -9,10 +9,10 @@ from typing import Any, Final
 import jsonschema_rs
 import pytest
 
-from adapter.invariants import Broken, Invariants
-from adapter.notifications import NOTIFICATIONS, Ignored
+from adapter.events.invariants import Broken, Invariants
+from adapter.events.notifications import NOTIFICATIONS, Ignored
 from adapter.runtime import Emitted, ItemClosed, ItemDelta, ItemOpened
-from adapter.shapes import wire_id
+from adapter.shapes.shapes import wire_id
 from tests.support.replay import TRACES, Replay, read_trace, said, trace_names
 from transport.protocol.events import (
     ApprovalRequested,

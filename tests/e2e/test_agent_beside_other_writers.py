@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from agent.engines import Look
+from agent.gate.engines import Look
 from tests.support.codex import (
     BUNDLED,
     WITHOUT_LOCK,

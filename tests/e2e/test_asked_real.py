@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import trio
 
-from adapter.binary import Codex
 from adapter.limits import APPROVAL_MS
+from adapter.processes.binary import Codex
 from adapter.runtime import NOTHING_FILLED, Filled, NewThread, ThreadWriter
 from tests.support.codex import BUNDLED, CodexHome, codex_binaries, open_codex_home
 from tests.support.mcp_server import URL

@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 import trio
 
-from adapter.binary import Codex
 from adapter.errors import (
     ChildExitedError,
     ReaderFirstError,
     ThreadLockedError,
     ThreadUnknownError,
 )
-from adapter.process_table import identify
-from adapter.reader import CodexReader
+from adapter.processes.binary import Codex
+from adapter.processes.process_table import identify
 from adapter.runtime import NewThread, ThreadQuery, ThreadWriter
+from adapter.servers.reader import CodexReader
 from clients.cli.scripted_model import ScriptedModel
 from tests.support.codex import (
     BUNDLED,

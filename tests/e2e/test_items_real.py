@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 import pytest
 import trio
 
-from adapter.binary import Codex
-from adapter.invariants import Invariants
-from adapter.normalize import Normalizer
+from adapter.events.invariants import Invariants
+from adapter.events.normalize import Normalizer
+from adapter.processes.binary import Codex
 from adapter.runtime import (
     Emitted,
     ItemClosed,

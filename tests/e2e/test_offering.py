@@ -3,7 +3,7 @@
 import pytest
 import trio
 
-from adapter.capabilities import FEATURES
+from adapter.calls.capabilities import FEATURES
 from tests.support.codex import codex_binaries, open_codex_home
 from tests.support.real_agent import open_local, open_real_agent
 from transport.protocol import capabilities, gateway

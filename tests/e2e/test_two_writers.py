@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 import trio
 
-from adapter.binary import Codex
 from adapter.codex import CodexRuntime
+from adapter.processes.binary import Codex
 from adapter.runtime import RuntimeEvent
-from agent.audit import Audit
 from agent.clocks import wall_ms
 from agent.config import Config
 from agent.door import Door, build_door
-from agent.store import Store
+from agent.records.audit import Audit
+from agent.records.store import Store
 from tests.support.codex import (
     BUNDLED,
     WITHOUT_LOCK,

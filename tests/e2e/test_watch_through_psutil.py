@@ -3,8 +3,8 @@
 import pytest
 import trio
 
-from agent import proctable_darwin
-from agent.writers import WriterWatch
+from agent.gate import proctable_darwin
+from agent.gate.writers import WriterWatch
 from tests.support.codex import codex_binaries, locking_versions, open_codex_home
 from tests.support.foreign import open_foreign
 from transport.protocol.gateway import WriterKind

@@ -12,7 +12,7 @@ import pytest
 import trio
 import trio.testing
 
-from adapter import commands
+from adapter.calls import commands
 from clients.cli.scripted_model import Rule
 from tests.support.codex import locking_versions, open_codex_home
 from tests.support.real_agent import (

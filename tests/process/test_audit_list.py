@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import trio
 
-from agent.audit import Audit
+from agent.records.audit import Audit
 from tests.support.agents import open_agent, pair_device
 from tests.support.cli_runs import cli_environ, run_cli
 from transport.errors import InvalidParams

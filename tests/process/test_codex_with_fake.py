@@ -272,7 +272,7 @@ async def open_loaded(
 async def test_a_turn_without_proof_is_unknown(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("adapter.writer.PROOF_S", 0.3)
+    monkeypatch.setattr("adapter.servers.writer.PROOF_S", 0.3)
     phantom: Any = [{"result": {"turn": turn("phantom")}}, started("another")]
     async with open_loaded(folder, turn__start=[phantom]) as (_, writer):
         with pytest.raises(NoAnswerError):
@@ -396,7 +396,7 @@ async def test_a_question_that_nobody_here_can_answer_is_refused_at_once(
 async def test_an_interrupt_that_is_never_confirmed_is_unknown_and_withdraws_all_the_same(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("adapter.interrupt.TURN_END_S", 0.3)
+    monkeypatch.setattr("adapter.servers.interrupt.TURN_END_S", 0.3)
     question: Any = {
         "ask": "item/commandExecution/requestApproval",
         "id": 0,

@@ -8,9 +8,9 @@ import pytest
 import trio
 
 from agent.config import Config
-from agent.doctor import examine, system_finding
-from agent.doctor_files import look_at_clock, look_at_codex_home, look_at_state
-from agent.findings import Finding, Level
+from agent.doctor.doctor import examine, system_finding
+from agent.doctor.doctor_files import look_at_clock, look_at_codex_home, look_at_state
+from agent.doctor.findings import Finding, Level
 from tests.support.agents import make_config, open_agent
 
 ENVIRON = {"PATH": "/nonexistent", "THREADGATE_CODEX": "/nonexistent/codex"}

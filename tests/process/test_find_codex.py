@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from adapter.binary import find_codex, native_binary, read_version
 from adapter.errors import BinaryNotFoundError
+from adapter.processes.binary import find_codex, native_binary, read_version
 from tests.support.codex import BUNDLED, codex_binaries, work_folder
 
 WRAPPER = "#!/usr/bin/env node\nimport './x.js';\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from agent.panic import LockFile
+from agent.gate.panic import LockFile
 from tests.support.agents import (
     Device,
     House,

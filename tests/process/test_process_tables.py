@@ -10,9 +10,9 @@ import psutil
 import pytest
 import trio
 
-from adapter import process_table_darwin, process_table_linux
-from adapter.process_table import ProcessTable, children, group
-from agent import proctable_darwin, proctable_linux
+from adapter.processes import process_table_darwin, process_table_linux
+from adapter.processes.process_table import ProcessTable, children, group
+from agent.gate import proctable_darwin, proctable_linux
 from tests.support.fake_desktop import CLI, open_program, place, shell
 
 PATIENCE_S = 20

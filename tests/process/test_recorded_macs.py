@@ -6,10 +6,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from adapter import process_table_darwin
-from agent import proctable_darwin
-from agent.engines import Role
-from agent.writers import WriterWatch
+from adapter.processes import process_table_darwin
+from agent.gate import proctable_darwin
+from agent.gate.engines import Role
+from agent.gate.writers import WriterWatch
 from tests.support import recorded_macs as macs
 from tests.support.recorded_macs import DENIED, NPM, USER, Mac, Recorded
 from transport.protocol.gateway import WriterKind
@@ -120,7 +120,7 @@ def test_ours_and_the_dead_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_glance_sees_new_pids_and_a_pid_that_is_used_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("agent.writers.YOUNG_S", 0.0)  # the old are not looked at
+    monkeypatch.setattr("agent.gate.writers.YOUNG_S", 0.0)  # the old are not looked at
     recorded = Recorded(*macs.DESKTOP)
     monkeypatch.setattr(proctable_darwin, "psutil", recorded)
     watching = WriterWatch(own_pids=set, home=HOME, table=proctable_darwin)
@@ -128,7 +128,7 @@ def test_a_glance_sees_new_pids_and_a_pid_that_is_used_again(
     successor = Mac(pid=100, exe="/bin/ls", started=1_796_000_900.0)
     recorded.become(successor)
     assert watching.glance().desktop is None
-    monkeypatch.setattr("agent.writers.YOUNG_S", 5.0)
+    monkeypatch.setattr("agent.gate.writers.YOUNG_S", 5.0)
     recorded.become(successor, *macs.HOMEBREW)
     assert {one.pid for one in watching.glance().foreign} == {302}
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from adapter import process_table_darwin, process_table_linux
-from adapter.identity import Identity
-from adapter.process_table import ProcessTable
-from adapter.sweep import sweep, write_record
+from adapter.processes import process_table_darwin, process_table_linux
+from adapter.processes.identity import Identity
+from adapter.processes.process_table import ProcessTable
+from adapter.processes.sweep import sweep, write_record
 
 POLITE = "print('ready', flush=True); import time; time.sleep(600)"
 STUBBORN = (

@@ -13,11 +13,11 @@ from typing import Protocol
 import pytest
 import trio
 
-from agent import proctable_darwin, proctable_linux
-from agent.engines import Look, Programs
-from agent.gate import Gate, World
-from agent.proctable import ProcessTable
-from agent.writers import WriterWatch
+from agent.gate import proctable_darwin, proctable_linux
+from agent.gate.engines import Look, Programs
+from agent.gate.gate import Gate, World
+from agent.gate.proctable import ProcessTable
+from agent.gate.writers import WriterWatch
 from tests.support.fake_desktop import (
     APP,
     CLI,
@@ -189,7 +189,7 @@ async def test_the_watch_tells_of_a_desktop_that_comes_and_goes(
 async def test_an_old_process_that_ends_is_missed_at_the_next_glance(
     tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, watching: Watching
 ) -> None:
-    monkeypatch.setattr("agent.writers.YOUNG_S", 0.0)  # none is looked at again
+    monkeypatch.setattr("agent.gate.writers.YOUNG_S", 0.0)  # none is looked at again
     watch = watching(home)
     with trio.fail_after(PATIENCE_S):
         argv = shell(place(tmp_path, APP))

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import trio
 
-from agent.device_records import DevicesFileError
-from agent.journal import Journal
+from agent.events.journal import Journal
+from agent.pairing.device_records import DevicesFileError
 from tests.support.agents import (
     Device,
     House,
@@ -623,7 +623,7 @@ async def test_64_a_thief_of_the_text_shows_another_number_and_a_no_stores_nothi
 async def test_65_no_answer_is_a_no(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent.pairing_door.DECISION_S", 0.2)
+    monkeypatch.setattr("agent.pairing.pairing_door.DECISION_S", 0.2)
     with trio.fail_after(30):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             text = await open_offer(owner)
@@ -689,7 +689,7 @@ async def test_69_a_full_disk_pairs_nobody_and_burns_the_secret(
             def full(*_: object) -> None:
                 raise OSError(28, "No space left on device")
 
-            monkeypatch.setattr("agent.devices.write_secret_file", full)
+            monkeypatch.setattr("agent.pairing.devices.write_secret_file", full)
             outcome: list[object] = []
             await candidate_of(
                 house, owner, PrivateKey.generate(), accept=True, outcome=outcome

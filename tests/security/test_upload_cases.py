@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import trio
 
-from agent.beneath import OutsideError, open_beneath
-from agent.requests import read_params
+from agent.files.beneath import OutsideError, open_beneath
+from agent.sessions.requests import read_params
 from tests.support.agents import client_info, open_agent, open_owner, pair_device
 from tests.support.fake_runtime import FakeRuntime
 from tests.support.pictures import png

@@ -8,7 +8,7 @@ import trio.testing
 from trio.testing import MockClock
 
 from agent.edge_limits import ACCEPT_PAUSE_S
-from agent.serve import accept_forever
+from agent.sessions.serve import accept_forever
 
 
 class Listener(trio.abc.Listener[trio.abc.Stream]):

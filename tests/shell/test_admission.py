@@ -17,8 +17,8 @@ from adapter.errors import (
     NotDeliveredError,
 )
 from adapter.runtime import PendingWork
-from agent.audit import Audit
-from agent.store import RowState, Store
+from agent.records.audit import Audit
+from agent.records.store import RowState, Store
 from tests.support.door import (
     LOCAL,
     OLD_CLI,

@@ -10,8 +10,8 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from adapter.runtime import Filled
-from agent.audit import Audit
-from agent.scopes import Caller
+from agent.access.scopes import Caller
+from agent.records.audit import Audit
 from tests.support.door import LOCAL, House, device, open_house, send, wall_ms
 from transport.errors import (
     ApprovalClosed,

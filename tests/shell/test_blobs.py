@@ -12,10 +12,10 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from agent.blob_files import BlobFiles
-from agent.blobs import Blobs
+from agent.access.scopes import Caller
+from agent.files.blob_files import BlobFiles
+from agent.files.blobs import Blobs
 from agent.limits import BLOB_BYTES, DEVICE_BLOB_BYTES
-from agent.scopes import Caller
 from tests.support.door import LOCAL, device, inline
 from tests.support.pictures import gif, png
 from transport.errors import (

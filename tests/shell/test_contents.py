@@ -6,7 +6,7 @@ import pytest
 from trio.testing import MockClock
 
 from adapter.runtime_store import HeldText
-from agent.scopes import Caller
+from agent.access.scopes import Caller
 from tests.support.door import LOCAL, House, device, open_house, send
 from tests.support.fake_runtime import FakeRuntime
 from transport.errors import InvalidParams, NotFound

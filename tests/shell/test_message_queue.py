@@ -12,7 +12,7 @@ from trio.testing import MockClock
 from adapter.errors import NoAnswerError
 from adapter.runtime import PendingWork
 from agent.limits import QUEUE_A_THREAD, QUEUE_MS
-from agent.store import Store
+from agent.records.store import Store
 from tests.support.door import LOCAL, House, device, open_house, send
 from tests.support.fake_runtime import FakeRuntime
 from transport.errors import Conflict, Forbidden, NotFound, Overloaded

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from adapter.errors import CodexRefusedError, NoAnswerError
 from agent.errors import StoreUnavailableError
-from agent.store import Store
+from agent.records.store import Store
 from tests.support.door import LOCAL, House, open_house, send
 from tests.support.fake_runtime import FakeRuntime
 from transport.errors import Internal, OutcomeUnknown, Refusal

@@ -10,7 +10,9 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from adapter.approvals import Reply
+from adapter.approvals.approvals import Reply
+from adapter.calls.jsonrpc import Asked
+from adapter.calls.peer import Listener, Peer
 from adapter.errors import (
     AnswerShapeError,
     CodexOverloadedError,
@@ -18,9 +20,7 @@ from adapter.errors import (
     NoAnswerError,
     NotDeliveredError,
 )
-from adapter.jsonrpc import Asked
 from adapter.limits import WRITE_S
-from adapter.peer import Listener, Peer
 from transport.background import open_background
 
 

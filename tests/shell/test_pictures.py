@@ -8,8 +8,8 @@ import pytest
 from trio.testing import MockClock
 
 from adapter.runtime import Emitted, ItemClosed
+from agent.access.scopes import Caller
 from agent.limits import PICTURE_BYTES, PICTURES_KNOWN
-from agent.scopes import Caller
 from tests.support.door import LOCAL, House, device, open_house
 from tests.support.fake_runtime import AT, make_turn
 from tests.support.pictures import png

@@ -8,8 +8,8 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
-from agent.journal import Journal
-from agent.router import Call
+from agent.events.journal import Journal
+from agent.sessions.router import Call
 from tests.support.edge import (
     NOW,
     Bench,

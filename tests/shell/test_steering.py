@@ -6,7 +6,7 @@ import pytest
 from trio.testing import MockClock
 
 from adapter.errors import CodexRefusedError, NoAnswerError
-from agent.store import RowState, Store
+from agent.records.store import RowState, Store
 from tests.support.door import DESKTOP, LOCAL, House, device, open_house, send
 from transport.errors import (
     CodexUnavailable,

@@ -8,9 +8,9 @@ import trio
 from trio.testing import MockClock
 
 from adapter.errors import CodexRefusedError, NoAnswerError
-from agent.scopes import Caller
-from agent.store import Store
-from agent.thread_wishes import Archive, Delete, Rename, Unarchive
+from agent.access.scopes import Caller
+from agent.mutations.thread_wishes import Archive, Delete, Rename, Unarchive
+from agent.records.store import Store
 from tests.support.door import LOCAL, House, device, open_house, send
 from tests.support.fake_runtime import FakeRuntime
 from transport.errors import (

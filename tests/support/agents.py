@@ -15,7 +15,7 @@ import trio
 from adapter.runtime import Runtime
 from agent.app import Running, run_agent
 from agent.config import Config
-from agent.writers import Watch
+from agent.gate.writers import Watch
 from tests.support.door import FakeWatch
 from tests.support.fake_runtime import FakeRuntime
 from transport.background import open_background

@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 import trio
 
 from adapter.runtime import Emitted, RuntimeEvent
-from agent.acts import Acts
-from agent.audit import Audit
+from agent.access.scopes import Caller, local_caller
 from agent.config import Config
 from agent.door import Door, build_door
-from agent.engines import Foreign, Look, Named, Role
-from agent.scopes import Caller, local_caller
-from agent.store import Store
+from agent.gate.engines import Foreign, Look, Named, Role
+from agent.records.audit import Audit
+from agent.records.store import Store
+from agent.sessions.acts import Acts
 from tests.support.fake_runtime import AT, FakeRuntime
 from transport.protocol.gateway import Ceiling, Writer, WriterKind
 from transport.protocol.turns import TextInput, TurnStartParams

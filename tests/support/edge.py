@@ -13,15 +13,15 @@ from typing import Any, Final
 import trio
 import trio.testing
 
-from agent.acts import Acts
-from agent.epoch import epoch_of
-from agent.feed import Feed
-from agent.journal import Journal
-from agent.rights import Door, Rights
-from agent.router import Call, Handler, Router, served_methods
-from agent.scopes import Caller, local_caller
-from agent.session_table import SessionTable
-from agent.sessions import Edge, Session
+from agent.access.rights import Door, Rights
+from agent.access.scopes import Caller, local_caller
+from agent.events.feed import Feed
+from agent.events.journal import Journal
+from agent.sessions.acts import Acts
+from agent.sessions.epoch import epoch_of
+from agent.sessions.router import Call, Handler, Router, served_methods
+from agent.sessions.session_table import SessionTable
+from agent.sessions.sessions import Edge, Session
 from transport.channel import Channel, Mode, accept_channel, connect_channel
 from transport.codec import pack
 from transport.errors import PeerClosedError

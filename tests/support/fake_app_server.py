@@ -34,8 +34,8 @@ from typing import Any, Final, cast
 
 import jsonschema_rs
 
-from adapter.binary import Codex
-from adapter.versions import PINNED
+from adapter.calls.versions import PINNED
+from adapter.processes.binary import Codex
 
 ROOT: Final = Path(__file__).parents[2]
 SCHEMA: Final = ROOT / "generated" / "schema"

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 from adapter.runtime import Emitted, ItemClosed, ItemDelta, ItemOpened
-from agent.batches import View
 from agent.edge_limits import GAPS_S
-from agent.journal import Journal
-from agent.subscriptions import Place, Subscription
+from agent.events.batches import View
+from agent.events.journal import Journal
+from agent.events.subscriptions import Place, Subscription
 from transport.codec import unpack
 from transport.protocol.events import (
     DeltaChannel,

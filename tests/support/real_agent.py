@@ -8,7 +8,7 @@ from typing import Any
 import trio
 
 from agent.app import Running, run_agent
-from agent.writers import Watch
+from agent.gate.writers import Watch
 from tests.support.agents import House, client_info, make_config
 from tests.support.codex import BUNDLED, CodexHome, codex_binaries
 from tests.support.door import FakeWatch

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from adapter.replay import Message, Replay
+from adapter.events.replay import Message, Replay
 
 __all__ = ["TRACES", "Message", "Replay", "read_trace", "said", "trace_names"]
 

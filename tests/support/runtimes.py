@@ -9,9 +9,9 @@ from typing import TypeVar
 
 import trio
 
-from adapter.binary import Codex
 from adapter.codex import CodexRuntime
 from adapter.limits import APPROVAL_MS
+from adapter.processes.binary import Codex
 from adapter.runtime import Emitted, Reader, RuntimeEvent, ThreadWriter
 from transport.protocol.approvals import Approval
 from transport.protocol.events import (

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from adapter.errors import AnswerShapeError, ChildExitedError
-from adapter.history import thread_from
-from adapter.shapes import MISFITS, mapping, text, why
+from adapter.shapes.history import thread_from
+from adapter.shapes.shapes import MISFITS, mapping, text, why
 from transport.protocol.gateway import GateState
 
 CANARY = "canary-51d0"

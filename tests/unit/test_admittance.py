@@ -1,7 +1,7 @@
 """Strangers at the doors: half-open slots, rates, sources."""
 
-from agent.admittance import Admittance, Bounds, source_of
 from agent.edge_limits import SOURCES
+from agent.sessions.admittance import Admittance, Bounds, source_of
 
 
 def admittance(**bounds: float) -> Admittance:

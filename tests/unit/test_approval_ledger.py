@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from adapter.approvals import ApprovalLedger, Asked, Reply
-from adapter.items import Frame, item_from
+from adapter.approvals.approvals import ApprovalLedger, Asked, Reply
+from adapter.approvals.server_requests import SERVER_REQUESTS, Asks
 from adapter.limits import APPROVALS_KEPT, APPROVALS_OPEN
 from adapter.runtime import NOTHING_FILLED, Emitted, Filled, RuntimeEvent
-from adapter.server_requests import SERVER_REQUESTS, Asks
+from adapter.shapes.items import Frame, item_from
 from tests.support import codex_says as says
 from tests.support.codex_says import AT, THREAD
 from transport.errors import ApprovalClosed, Conflict, InvalidParams, NotFound

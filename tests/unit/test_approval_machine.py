@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
-from adapter.approvals import ApprovalLedger, Reply
+from adapter.approvals.approvals import ApprovalLedger, Reply
 from adapter.runtime import NOTHING_FILLED, Emitted, Filled, RuntimeEvent
 from tests.support import codex_says as says
 from tests.support.codex_says import AT, CHILD, THREAD

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from adapter.act_questions import about_change, about_command
-from adapter.items import Frame, item_from
+from adapter.approvals.act_questions import about_change, about_command
+from adapter.approvals.questions import Question
+from adapter.approvals.shown import show
 from adapter.limits import APPROVAL_BYTES
-from adapter.questions import Question
 from adapter.runtime import NOTHING_FILLED
-from adapter.shapes import MISFITS
-from adapter.shown import show
+from adapter.shapes.items import Frame, item_from
+from adapter.shapes.shapes import MISFITS
 from tests.support import codex_says as says
 from transport.codec import pack
 from transport.protocol.approvals import Approval, ChoiceEffect

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from adapter.act_questions import about_permissions
-from adapter.choices import print_of
+from adapter.approvals.act_questions import about_permissions
+from adapter.approvals.choices import print_of
+from adapter.approvals.questions import Question
+from adapter.approvals.server_questions import about_server
+from adapter.approvals.shown import show
+from adapter.approvals.user_questions import about_input
 from adapter.limits import APPROVAL_BYTES
-from adapter.questions import Question
 from adapter.runtime import NOTHING_FILLED, Filled
-from adapter.server_questions import about_server
-from adapter.shapes import MISFITS
-from adapter.shown import show
-from adapter.user_questions import about_input
+from adapter.shapes.shapes import MISFITS
 from tests.support import codex_says as says
 from transport.codec import pack
 from transport.errors import InvalidParams

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from agent.audit import Audit
 from agent.errors import AuditUnavailableError
+from agent.records.audit import Audit
 
 
 def make(path: Path, **more: int) -> Audit:

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from adapter.capabilities import FEATURES, capabilities, offered_methods
+from adapter.calls.capabilities import FEATURES, capabilities, offered_methods
+from adapter.calls.local_rules import decided_alone
+from adapter.calls.owner_commands import models_from, sandbox_fault
 from adapter.errors import AnswerShapeError, CodexRefusedError
-from adapter.local_rules import decided_alone
-from adapter.owner_commands import models_from, sandbox_fault
-from agent.refusals import failed_before
+from agent.mutations.refusals import failed_before
 from transport.errors import UnavailableFeature
 from transport.protocol.capabilities import CapabilityStatus
 

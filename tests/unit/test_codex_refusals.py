@@ -2,6 +2,7 @@
 
 import pytest
 
+from adapter.calls.refusals import not_offered, passes, refined
 from adapter.errors import (
     AdapterError,
     BinaryNotFoundError,
@@ -13,8 +14,7 @@ from adapter.errors import (
     ThreadLockedError,
     ThreadUnknownError,
 )
-from adapter.refusals import not_offered, passes, refined
-from agent.refusals import failed_before
+from agent.mutations.refusals import failed_before
 from transport.errors import CodexUnavailable
 
 ID = "01a22e34-4614-7242-b7a6-b16e1c8b4140"

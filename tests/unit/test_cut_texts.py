@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.texts import byte_size, cut, one_line, packed_bound, pieces, prefix
+from adapter.shapes.texts import byte_size, cut, one_line, packed_bound, pieces, prefix
 from transport.codec import pack
 
 TEXTS = st.text(alphabet=st.sampled_from("abä€😀\n"), max_size=3000)

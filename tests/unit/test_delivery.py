@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.batches import Batches, View
 from agent.edge_limits import GAPS, GAPS_S, MERGED_TEXT
-from agent.journal import Journal
-from agent.subscriptions import Subscription, Verdict
+from agent.events.batches import Batches, View
+from agent.events.journal import Journal
+from agent.events.subscriptions import Subscription, Verdict
 from tests.support.journals import (
     EPOCH,
     Watcher,

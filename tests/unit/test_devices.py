@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.device_records import Device, DevicesFileError, plain_name
-from agent.devices import Devices
+from agent.access.scopes import narrowed
 from agent.edge_limits import DEVICES
 from agent.errors import StorageError
-from agent.scopes import narrowed
+from agent.pairing.device_records import Device, DevicesFileError, plain_name
+from agent.pairing.devices import Devices
 from transport.errors import InvalidParams, NotFound, Overloaded
 from transport.identities import PrivateKey, Secret
 from transport.protocol.admin import DeviceGrantParams
@@ -221,7 +221,7 @@ def test_a_file_that_names_a_key_twice_is_damaged(folder: Path) -> None:
 def test_the_number_of_records_is_bounded(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent.devices.DEVICES", 3)
+    monkeypatch.setattr("agent.pairing.devices.DEVICES", 3)
     devices = open_devices(folder)
     for number in range(3):
         devices.add(device(number))

@@ -1,6 +1,6 @@
 """File changes as one text: in order, counted by file, cut at the old end."""
 
-from agent.diffs import as_patch, changes_of, joined
+from agent.reading.diffs import as_patch, changes_of, joined
 from transport.protocol.contents import ChangedFile
 from transport.protocol.items import (
     AgentMessage,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agent.engine_commands import read_version, writes
-from agent.engines import Process, Programs, Role
+from agent.gate.engine_commands import read_version, writes
+from agent.gate.engines import Process, Programs, Role
 from transport.protocol.gateway import WriterKind
 
 NPM = "/usr/lib/node_modules/@openai/codex-linux-x64/vendor/x86_64/bin/codex"

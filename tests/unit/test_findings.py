@@ -2,9 +2,9 @@
 
 import pytest
 
-from adapter.drift import Drift
-from agent.doctor_codex import schema_finding, version_of
-from agent.findings import Level, fail, has_failed, ok, redacted, warn
+from adapter.calls.drift import Drift
+from agent.doctor.doctor_codex import schema_finding, version_of
+from agent.doctor.findings import Level, fail, has_failed, ok, redacted, warn
 
 PRIVATE = ("ann", "ann-desk")
 

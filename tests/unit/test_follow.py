@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from adapter.runtime import Emitted, ItemClosed, RuntimeEvent
-from agent.follow import Told
-from agent.history_view import Snapshot
-from agent.standing import Others
+from agent.following.follow import Told
+from agent.following.history_view import Snapshot
+from agent.reading.standing import Others
 from tests.support.fake_runtime import AT, make_thread
 from transport.protocol.events import (
     Notice,

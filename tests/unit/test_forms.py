@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.forms import Form, read_form
-from adapter.shapes import MISFITS
+from adapter.approvals.forms import Form, read_form
+from adapter.shapes.shapes import MISFITS
 from transport.errors import InvalidParams
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agent.engines import Foreign, Look, Named, Role
-from agent.gate import Gate, World
+from agent.gate.engines import Foreign, Look, Named, Role
+from agent.gate.gate import Gate, World
 from transport.protocol.gateway import GatePosition, GateReason, WriterKind
 
 

@@ -1,7 +1,7 @@
 """What happens often is written down seldom, with its number."""
 
 from agent.edge_limits import INCIDENT_S, INCIDENTS
-from agent.incidents import Incidents
+from agent.sessions.incidents import Incidents
 
 
 class Log:

@@ -3,9 +3,9 @@
 from itertools import count
 from typing import Any
 
-from adapter.approvals import ApprovalLedger
-from adapter.intake import Intake
-from adapter.normalize import Normalizer
+from adapter.approvals.approvals import ApprovalLedger
+from adapter.events.intake import Intake
+from adapter.events.normalize import Normalizer
 from adapter.runtime import Emitted, ItemClosed, ItemOpened, RuntimeEvent
 from tests.support import codex_says as says
 from tests.support.codex_says import AT, CHILD, THREAD

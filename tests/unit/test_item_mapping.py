@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from adapter.items import Frame, item_from
 from adapter.limits import ITEM_BYTES, LINE_CHARS, TEXT_BYTES
-from adapter.shapes import MISFITS
-from adapter.texts import packed_bound
+from adapter.shapes.items import Frame, item_from
+from adapter.shapes.shapes import MISFITS
+from adapter.shapes.texts import packed_bound
 from tests.support import codex_says as says
 from transport.codec import pack
 from transport.protocol.items import (

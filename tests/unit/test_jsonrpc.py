@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.jsonrpc import (
+from adapter.calls.jsonrpc import (
     Answered,
     Asked,
     Failed,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from agent.leases import LeaseBook, LeaseError, Step
+from agent.app_servers.leases import LeaseBook, LeaseError, Step
 from transport.protocol.gateway import LeaseState
 
 MOST = 4

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.errors import AnswerShapeError
-from adapter.normalize import Normalizer
-from adapter.notifications import NOTIFICATIONS
+from adapter.events.normalize import Normalizer
+from adapter.events.notifications import NOTIFICATIONS
 from adapter.runtime import Emitted, ItemClosed, ItemDelta, ItemOpened, RuntimeEvent
 from tests.support import codex_says as says
 from tests.support.codex_says import AT, CHILD, THREAD, Raw

@@ -1,7 +1,7 @@
 """A pairing offer: two minutes, three failures, one device."""
 
 from agent.edge_limits import OFFER_HANDSHAKES
-from agent.offers import Offer, Phase, Suitor, Terms
+from agent.pairing.offers import Offer, Phase, Suitor, Terms
 from transport.identities import Secret
 from transport.pairing import pairing_psk
 from transport.protocol.gateway import Ceiling

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.open_items import OpenItem
+from agent.events.open_items import OpenItem
 from tests.support import cli_work as work
 from transport.protocol.events import DeltaChannel
 from transport.protocol.items import Item, ItemStatus, Plan, ToolCall

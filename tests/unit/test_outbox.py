@@ -1,7 +1,7 @@
 """What waits beside events: order, pongs made when written, a bound."""
 
 from agent.edge_limits import UNSENT_ANSWERS, WRITE_BYTES
-from agent.outbox import Outbox
+from agent.events.outbox import Outbox
 from transport.codec import pack, unpack
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from adapter.runtime import ItemClosed, ItemDelta, ItemOpened
 from adapter.runtime_store import HeldText
-from agent.output_cache import OutputCache
+from agent.reading.output_cache import OutputCache
 from transport.protocol.events import DeltaChannel
 from transport.protocol.items import (
     AgentMessage,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.pages import cut, fitting, shown, size_of, unwrap_cursor, wrap_cursor
+from agent.reading.pages import cut, fitting, shown, size_of, unwrap_cursor, wrap_cursor
 from tests.support.fake_runtime import make_turn
 from transport.codec import pack
 from transport.errors import InvalidParams

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from agent.requests import read_params
-from agent.rights import Door
-from agent.router import Call, Router, find_method, served_methods
+from agent.access.rights import Door
+from agent.sessions.requests import read_params
+from agent.sessions.router import Call, Router, find_method, served_methods
 from tests.support.edge import Nothing, make_rights
 from transport.errors import Forbidden, InvalidParams, MethodNotFound
 from transport.protocol.base import WireModel

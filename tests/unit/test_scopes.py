@@ -3,7 +3,7 @@
 import pytest
 
 from adapter.runtime import EffectiveSettings
-from agent.scopes import (
+from agent.access.scopes import (
     ALL_SCOPES,
     Caller,
     check_access,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.standing import Others, judged_thread, judged_turn
+from agent.reading.standing import Others, judged_thread, judged_turn
 from tests.support.fake_runtime import make_thread, make_turn
 from transport.protocol.gateway import LeaseState, Writer, WriterKind
 from transport.protocol.threads import ThreadStatus

@@ -9,7 +9,7 @@ import pytest
 
 from agent.errors import StoreFullError, StoreUnavailableError
 from agent.limits import DONE_MS, UNKNOWN_MS
-from agent.store import KeyRow, RowState, Store, open_ledger
+from agent.records.store import KeyRow, RowState, Store, open_ledger
 
 ROW = KeyRow(
     device="d1",

@@ -4,9 +4,14 @@ from typing import Any
 
 import pytest
 
+from adapter.calls.versions import parse_version, traits_of, version_of
 from adapter.errors import AnswerShapeError
-from adapter.history import settings_from, thread_from, thread_settings_from, turn_from
-from adapter.versions import parse_version, traits_of, version_of
+from adapter.shapes.history import (
+    settings_from,
+    thread_from,
+    thread_settings_from,
+    turn_from,
+)
 from tests.support import codex_says as says
 from transport.protocol.items import AgentMessage, Command, ItemStatus, OtherItem
 from transport.protocol.threads import ThreadStatus

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from adapter.proof import TurnProof
+from adapter.calls.proof import TurnProof
 
 THREAD, KEY = "thr", "key-1"
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from adapter.item_frame import Frame
-from adapter.items import item_from
 from adapter.limits import ITEM_BYTES, TEXT_BYTES
-from adapter.texts import packed_bound
+from adapter.shapes.item_frame import Frame
+from adapter.shapes.items import item_from
+from adapter.shapes.texts import packed_bound
 from generated import codex
 from tests.support.replay import read_trace, said
 from transport.codec import pack

@@ -1,0 +1,1 @@
+"""What Codex asks, as approvals behind opaque ids."""

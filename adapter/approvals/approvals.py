@@ -1,0 +1,276 @@
+"""The ledger of one app-server's questions: opaque id ↔ server request. Sans-IO.
+
+PROTOCOL.md section 5. Codex numbers its requests from 0 in every process, so a stale
+answer could hit another question: a person's answer names an opaque id, which belongs to
+this ledger and so to this process. Every question has one answer at most, and one end.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from adapter.approvals.choices import Result, Way, Ways, print_of
+from adapter.approvals.questions import Question
+from adapter.approvals.replies import (
+    Asked,
+    Reply,
+    RequestId,
+    answer_at_once,
+    refusal_told,
+)
+from adapter.approvals.server_requests import SERVER_REQUESTS, Asks
+from adapter.approvals.shown import show
+from adapter.limits import APPROVAL_MS, APPROVALS_KEPT, APPROVALS_OPEN
+from adapter.runtime import NOTHING_FILLED, Emitted, Filled, RuntimeEvent
+from adapter.shapes.shapes import MISFITS
+from transport.errors import ApprovalClosed, Conflict, InvalidParams, NotFound
+from transport.protocol.approvals import Approval, ApprovalState
+from transport.protocol.events import ApprovalRequested, ApprovalResolved, EventData
+from transport.protocol.items import Item
+
+__all__ = ["ApprovalLedger", "Asked", "Reply"]
+
+_OPEN: Final = frozenset({ApprovalState.PENDING, ApprovalState.ANSWERING})
+
+
+@dataclass(slots=True, kw_only=True)
+class _Entry:
+    """`given`: what tells the answer from others; it may be a secret, so no more."""
+
+    request_id: RequestId
+    approval: Approval
+    ways: Ways
+    declined: Result
+    given: str | None = None
+
+    @property
+    def open(self) -> bool:
+        return self.approval.state in _OPEN
+
+
+class ApprovalLedger:
+    """Every question has one answer at most and exactly one end."""
+
+    def __init__(
+        self, *, mint: Callable[[], str], approval_ms: int = APPROVAL_MS
+    ) -> None:
+        """`mint` returns a fresh `apr_` id with 128 random bits."""
+        self._mint = mint
+        self._approval_ms = approval_ms
+        self._entries: dict[str, _Entry] = {}
+        self._by_request: dict[tuple[type, RequestId], str] = {}
+
+    def asked(
+        self,
+        request_id: RequestId,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        at: int,
+        item: Item | None,
+        root_thread_id: str,
+    ) -> Asked:
+        """Take any server request in: ask a person, or answer it at once.
+
+        One that Codex sends again (it does at a resume) changes nothing. `item`: the
+        open item that it names.
+        """
+        row = SERVER_REQUESTS.get(method)
+        if isinstance(row, Asks):
+            if _key(request_id) in self._by_request:
+                return Asked(events=[])
+            try:
+                question = row.build(params, item)
+            except (*MISFITS, RecursionError):
+                what = "something in an unknown shape"
+                return _refused(request_id, row, what, params, at)
+            if len(self.pending()) >= APPROVALS_OPEN:
+                what = "more than anybody can answer"
+                return _refused(request_id, row, what, params, at)
+            return self._ask(request_id, row, question, root_thread_id, at)
+        return answer_at_once(request_id, row, method, params, at, root_thread_id)
+
+    def check(
+        self, approval_id: str, *, digest: str, choice: str, filled: Filled
+    ) -> None:
+        """Raise what is wrong with an answer whoever gives it. Changes nothing.
+
+        Raises: NotFound, Conflict (digest), InvalidParams.
+        """
+        _way(self._entry(approval_id), digest, choice).reply(filled)
+
+    def answer(
+        self,
+        approval_id: str,
+        *,
+        digest: str,
+        choice: str,
+        decided_by: str,
+        at: int,
+        filled: Filled = NOTHING_FILLED,
+    ) -> Reply | None:
+        """Enter `answering`; write the reply before any checkpoint.
+
+        `None`: the same device repeats its answer, nothing more is to be sent; read
+        the state with `get`. Raises: NotFound, Conflict (digest), InvalidParams
+        (choice, or what goes with it), ApprovalClosed.
+        """
+        entry = self._entry(approval_id)
+        approval = entry.approval
+        given = print_of(choice, filled)
+        if (approval.decided_by, entry.given) == (decided_by, given):
+            return None
+        if approval.state is not ApprovalState.PENDING or at >= approval.expires_at:
+            raise ApprovalClosed(
+                "This has been decided, or its time is over.",
+                data={"approval": approval.wire()},
+            )
+        result = _way(entry, digest, choice).reply(filled)
+        entry.given = given
+        entry.approval = approval.model_copy(
+            update={
+                "state": ApprovalState.ANSWERING,
+                "decided_by": decided_by,
+                "choice": choice,
+            }
+        )
+        return Reply(request_id=entry.request_id, result=result)
+
+    def confirmed(self, request_id: RequestId, at: int) -> list[RuntimeEvent]:
+        """Take `serverRequest/resolved`: our answer arrived, or Codex asks no more."""
+        entry = self._entries.get(self._by_request.get(_key(request_id), ""))
+        if entry is None or not entry.open:
+            return []
+        if entry.approval.state is ApprovalState.ANSWERING:
+            return [self._end(entry, ApprovalState.ANSWERED, at)]
+        return [self._withdraw(entry, at)]
+
+    def expire(self, now: int) -> tuple[list[Reply], list[RuntimeEvent]]:
+        """Decline what nobody answered in time. Write the replies."""
+        late = [
+            entry
+            for entry in self._entries.values()
+            if entry.approval.state is ApprovalState.PENDING
+            and entry.approval.expires_at <= now
+        ]
+        replies = [
+            Reply(request_id=one.request_id, result=one.declined) for one in late
+        ]
+        return replies, [self._end(one, ApprovalState.EXPIRED, now) for one in late]
+
+    def next_deadline(self) -> int | None:
+        """Return when `expire` has something to do next (ms)."""
+        waiting = (
+            entry.approval.expires_at
+            for entry in self._entries.values()
+            if entry.approval.state is ApprovalState.PENDING
+        )
+        return min(waiting, default=None)
+
+    def withdraw(
+        self, *, thread_ids: Collection[str] | None, at: int
+    ) -> list[RuntimeEvent]:
+        """End what is open in these threads (`None`: all, the process is gone).
+
+        `sent` says whether an answer had left for Codex: it may have taken effect.
+        """
+        return [
+            self._withdraw(entry, at)
+            for entry in tuple(self._entries.values())
+            if entry.open
+            and (thread_ids is None or entry.approval.thread_id in thread_ids)
+        ]
+
+    def pending(self) -> list[Approval]:
+        """Return what is pending or answering, oldest first."""
+        return [entry.approval for entry in self._entries.values() if entry.open]
+
+    def get(self, approval_id: str) -> Approval | None:
+        """Return an approval, also one that ended lately."""
+        entry = self._entries.get(approval_id)
+        return None if entry is None else entry.approval
+
+    def _entry(self, approval_id: str) -> _Entry:
+        entry = self._entries.get(approval_id)
+        if entry is None:
+            raise NotFound(
+                "There is no such approval: it may have ended long ago.",
+                data={"kind": "approval", "id": approval_id},
+            )
+        return entry
+
+    def _ask(
+        self, request_id: RequestId, row: Asks, question: Question, root: str, at: int
+    ) -> Asked:
+        lasts = self._approval_ms
+        if question.lasts_ms is not None:
+            lasts = min(lasts, max(question.lasts_ms, 0))
+        approval, asked = show(self._mint(), question, root, at, at + lasts)
+        entry = _Entry(
+            request_id=request_id,
+            approval=approval,
+            ways=asked.choices,
+            declined=row.declined,
+        )
+        self._entries[approval.id] = entry
+        self._by_request[_key(request_id)] = approval.id
+        self._forget()
+        return Asked(
+            events=[_event(approval, ApprovalRequested(approval=approval), at)]
+        )
+
+    def _withdraw(self, entry: _Entry, at: int) -> RuntimeEvent:
+        sent = entry.approval.state is ApprovalState.ANSWERING
+        return self._end(entry, ApprovalState.WITHDRAWN, at, sent=sent)
+
+    def _end(
+        self, entry: _Entry, state: ApprovalState, at: int, *, sent: bool | None = None
+    ) -> RuntimeEvent:
+        entry.approval = entry.approval.model_copy(
+            update={"state": state, "sent": sent}
+        )
+        return _event(entry.approval, ApprovalResolved(approval=entry.approval), at)
+
+    def _forget(self) -> None:
+        """Drop the oldest that ended; open ones are never dropped."""
+        ended = [one for one in self._entries.values() if not one.open]
+        for entry in ended[: max(0, len(ended) - APPROVALS_KEPT)]:
+            del self._entries[entry.approval.id]
+            del self._by_request[_key(entry.request_id)]
+
+
+def _key(request_id: RequestId) -> tuple[type, RequestId]:
+    """0 and "0" are two requests."""
+    return type(request_id), request_id
+
+
+def _way(entry: _Entry, digest: str, choice: str) -> Way:
+    if digest != entry.approval.digest:
+        raise Conflict(
+            "This is not what you were shown. Read the approval again.",
+            data={"what": "digest", "approval": entry.approval.wire()},
+        )
+    if choice not in entry.ways:
+        offered = ", ".join(entry.ways)
+        raise InvalidParams(
+            f"That is not one of the answers: {offered}.",
+            data={"field": "choice", "reason": "not offered"},
+        )
+    return entry.ways[choice]
+
+
+def _refused(
+    request_id: RequestId, row: Asks, what: str, params: Mapping[str, Any], at: int
+) -> Asked:
+    reply = Reply(request_id=request_id, result=row.declined)
+    return Asked(events=[refusal_told(what, params, at, root=None)], reply=reply)
+
+
+def _event(approval: Approval, data: EventData, at: int) -> RuntimeEvent:
+    root = approval.root_thread_id
+    return Emitted(
+        at=at,
+        thread_id=approval.thread_id,
+        root_thread_id=None if root == approval.thread_id else root,
+        data=data,
+    )

@@ -1,0 +1,1 @@
+"""Speaking with an app-server: requests, answers, versions."""

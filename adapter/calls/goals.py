@@ -1,0 +1,44 @@
+"""A thread's goal, as Codex tells it. Sans-IO."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from adapter.errors import AnswerShapeError
+from adapter.limits import REASON_BYTES
+from adapter.shapes.shapes import MISFITS, mapping, text, why
+from adapter.shapes.texts import cut
+from transport.protocol.goals import Goal, GoalStatus
+
+_STATUSES: Final = {
+    "active": GoalStatus.ACTIVE,
+    "paused": GoalStatus.PAUSED,
+    "complete": GoalStatus.COMPLETE,
+}
+
+
+def goal_from(raw: Mapping[str, Any]) -> Goal | None:
+    """Return the goal in an answer or a notification. Raises one of `MISFITS`."""
+    goal = raw.get("goal")
+    if goal is None:
+        return None
+    found = mapping(goal)
+    return Goal(
+        objective=cut(text(found["objective"]), REASON_BYTES),
+        status=_STATUSES.get(text(found["status"]), GoalStatus.OTHER),
+    )
+
+
+def answered_goal(answer: Mapping[str, Any], method: str) -> Goal | None:
+    """Return the goal in an answer. Raises: AnswerShapeError."""
+    try:
+        return goal_from(answer)
+    except MISFITS as exc:
+        raise AnswerShapeError(method, why(exc)) from exc
+
+
+def active_goal(answer: Mapping[str, Any]) -> str | None:
+    """Return the objective in an answer to goal/get, if that goal is active."""
+    goal = answered_goal(answer, "thread/goal/get")
+    if goal is None or goal.status is not GoalStatus.ACTIVE:
+        return None
+    return goal.objective

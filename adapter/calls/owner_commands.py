@@ -1,0 +1,91 @@
+"""Requests about Codex itself, not about a thread. Sans-IO.
+
+`check_sandbox` is the one command that a reader ever runs: a program that does nothing,
+in the narrowest sandbox, to see whether a sandbox can start here at all.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from adapter.calls.capabilities import PROBE
+from adapter.calls.commands import Command
+from adapter.calls.jsonrpc import Json
+from adapter.errors import AnswerShapeError
+from adapter.limits import PROBE_S, READ_S, SANDBOX_WORDS
+from adapter.shapes.shapes import (
+    MISFITS,
+    mapping,
+    maybe_text,
+    sequence,
+    text,
+    whole,
+    why,
+)
+from generated.codex import CommandExecParams, ConfigReadParams, ModelListParams
+from transport.protocol.capabilities import ModelInfo
+
+SANDBOX_MS: Final = 5_000  # it takes 100 ms
+
+
+def read_config() -> Command:
+    """The owner's effective configuration."""
+    params: ConfigReadParams = {"includeLayers": False}
+    return _command("config/read", params)
+
+
+def list_models(cursor: str | None) -> Command:
+    """One page of the models."""
+    params: ModelListParams = {} if cursor is None else {"cursor": cursor}
+    return _command("model/list", params)
+
+
+def list_methods() -> Command:
+    """A question that is refused, with the names of all methods."""
+    return Command(method=PROBE, params={}, timeout_s=PROBE_S)
+
+
+def check_sandbox() -> Command:
+    """Run `true` in a sandbox that can only read."""
+    params: CommandExecParams = {
+        "command": ["true"],
+        "cwd": "/",
+        "sandboxPolicy": {"type": "readOnly"},
+        "timeoutMs": SANDBOX_MS,
+    }
+    return _command("command/exec", params)
+
+
+def _command(method: str, params: object) -> Command:
+    return Command(method=method, params=cast("Json", params), timeout_s=READ_S)
+
+
+def models_from(answer: Mapping[str, Any]) -> tuple[list[ModelInfo], str | None]:
+    """Return a page of models and the cursor of the next. Raises: AnswerShapeError."""
+    try:
+        rows = [mapping(row) for row in sequence(answer["data"])]
+        models = [_model(row) for row in rows if row.get("hidden") is not True]
+        return models, maybe_text(answer.get("nextCursor"))
+    except MISFITS as exc:
+        raise AnswerShapeError("model/list", why(exc)) from exc
+
+
+def _model(row: Mapping[str, Any]) -> ModelInfo:
+    efforts = [mapping(one) for one in sequence(row.get("supportedReasoningEfforts"))]
+    return ModelInfo(
+        id=text(row.get("model") or row["id"]),
+        name=text(row.get("displayName") or row["id"]),
+        efforts=[text(one["reasoningEffort"]) for one in efforts],
+        default_effort=maybe_text(row.get("defaultReasoningEffort")),
+        is_default=row.get("isDefault") is True,
+    )
+
+
+def sandbox_fault(answer: Mapping[str, Any]) -> str | None:
+    """Return why the sandbox did not run `true`; `None` where it did."""
+    try:
+        if whole(answer["exitCode"]) == 0:
+            return None
+        said = text(answer.get("stderr") or "").strip().splitlines()
+    except MISFITS as exc:
+        raise AnswerShapeError("command/exec", why(exc)) from exc
+    return (said[0] if said else "it ended with an error")[:SANDBOX_WORDS]

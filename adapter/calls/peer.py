@@ -1,0 +1,245 @@
+"""Requests to one app-server, and what it says by itself. Trio shell.
+
+Every request has a slot, a deadline, and one of three ends that the admission door
+tells apart: answered, refused or not sent (no effect), not answered (unknown). What the
+process says is handed over in its order by plain calls.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, cast
+
+import trio
+
+from adapter.approvals.approvals import Reply
+from adapter.calls.jsonrpc import (
+    Answered,
+    Asked,
+    Failed,
+    Json,
+    JsonRpc,
+    Notified,
+    TooManyInFlightError,
+)
+from adapter.errors import (
+    AnswerShapeError,
+    CodexOverloadedError,
+    CodexRefusedError,
+    NoAnswerError,
+    NotDeliveredError,
+)
+from adapter.limits import REQUESTS_IN_FLIGHT, WRITE_S
+from adapter.runtime import Guard
+
+OVERLOADED: Final = -32001
+
+
+class Input(Protocol):
+    """Where lines are written: `adapter.process.Child`."""
+
+    def write_now(self, data: bytes | memoryview) -> int:
+        """Write what fits; 0 when full; trio.BrokenResourceError when gone."""
+        ...
+
+    async def wait_writable(self) -> None:
+        """Return when something may fit again."""
+        ...
+
+    def close_input(self) -> None:
+        """Give it up: the process ends."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listener:
+    """Who is told: plain calls that must not block."""
+
+    notified: Callable[[str, Json], None]
+    asked: Callable[[Asked], None]
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    """One request on its way. `sent`: a byte of it was written."""
+
+    method: str
+    sent: bool = False
+    gone: bool = False
+    outcome: Answered | Failed | None = None
+    settled: trio.Event = field(default_factory=trio.Event)
+
+
+class Peer:
+    """Our side of one app-server's stdio. Not usable before `attach`."""
+
+    def __init__(
+        self, listener: Listener, *, max_in_flight: int = REQUESTS_IN_FLIGHT
+    ) -> None:
+        self._listener = listener
+        self._rpc = JsonRpc(max_in_flight=max_in_flight)
+        self._waiting: dict[int, _Waiting] = {}
+        self._lock = trio.Lock()
+        self._input: Input | None = None
+        self._replies: deque[bytes] = deque()
+        self._has_replies = trio.Event()
+        self.garbled = 0  # lines so far that made no sense
+
+    def attach(self, stdin: Input) -> None:
+        """Say where requests go."""
+        self._input = stdin
+
+    @property
+    def in_flight(self) -> int:
+        """Requests without an answer."""
+        return self._rpc.in_flight
+
+    def receive(self, data: bytes) -> None:
+        """Take in a chunk of output and tell whom it concerns; `b""` is the end."""
+        self._rpc.receive_data(data)
+        while (event := self._rpc.next_event()) is not None:
+            if isinstance(event, Notified):
+                self._listener.notified(event.method, event.params)
+            elif isinstance(event, Asked):
+                self._listener.asked(event)
+            elif isinstance(event, Answered | Failed):
+                self._settle(event)
+            else:
+                self.garbled += 1
+
+    def _settle(self, event: Answered | Failed) -> None:
+        if (waiting := self._waiting.pop(event.request_id, None)) is not None:
+            waiting.outcome = event
+            waiting.settled.set()
+
+    def close(self) -> None:
+        """The process is gone: whoever waits learns it, and nothing is sent any more."""
+        self._input = None
+        for waiting in self._waiting.values():
+            waiting.gone = True
+            waiting.settled.set()
+
+    async def call(
+        self,
+        method: str,
+        params: Json,
+        *,
+        timeout_s: float,
+        guard: Guard | None = None,
+    ) -> dict[str, Any]:
+        """Send a request and return its result.
+
+        `guard` is called right before the first byte is written, slot and write lock
+        already held, with no checkpoint in between; what it raises passes through and
+        nothing was sent. The deadline covers the waiting for the lock too.
+
+        Raises: CodexOverloadedError (ours: at once), CodexRefusedError,
+        NotDeliveredError, NoAnswerError, AnswerShapeError.
+        """
+        try:
+            request_id, line = self._rpc.request(method, params)
+        except TooManyInFlightError:
+            text = f"{REQUESTS_IN_FLIGHT} requests wait for codex already; try again"
+            raise CodexOverloadedError(method, OVERLOADED, text) from None
+        waiting = self._waiting[request_id] = _Waiting(method)
+        try:
+            with trio.move_on_after(timeout_s):
+                await self._send(line, waiting, guard)
+                await waiting.settled.wait()
+        finally:
+            self._rpc.forget(request_id)
+            self._waiting.pop(request_id, None)
+        return _result(waiting)
+
+    async def notify(self, method: str) -> None:
+        """Send a notification. Raises: NotDeliveredError, NoAnswerError (half sent)."""
+        await self._send(self._rpc.notification(method), _Waiting(method), None)
+
+    async def reply(self, decide: Callable[[], Reply | None]) -> None:
+        """Answer a request of Codex; `decide` runs right before the first byte.
+
+        So what it notes ("answering") and the writing have no checkpoint between them.
+        Raises: what `decide` raises; NotDeliveredError or NoAnswerError after it,
+        where the process just went.
+        """
+        async with self._lock:
+            if (reply := decide()) is not None:
+                await self._write(self._line(reply), _Waiting("answer"), None)
+
+    def reply_soon(self, reply: Reply) -> None:
+        """Answer from a plain call: `serve_replies` writes it."""
+        self._replies.append(self._line(reply))
+        self._has_replies.set()
+
+    def _line(self, reply: Reply) -> bytes:
+        if reply.error is not None:
+            return self._rpc.error(reply.request_id, *reply.error)
+        return self._rpc.result(reply.request_id, reply.result or {})
+
+    async def serve_replies(self, *, task_status: trio.TaskStatus[None]) -> None:
+        """Write what `reply_soon` left, until cancelled or the process is gone."""
+        task_status.started()
+        while True:
+            await self._has_replies.wait()
+            self._has_replies = trio.Event()
+            while self._replies:
+                try:
+                    waiting = _Waiting("answer")
+                    await self._send(self._replies.popleft(), waiting, None)
+                except (NotDeliveredError, NoAnswerError):
+                    self._replies.clear()  # nobody is there to read them
+
+    async def _send(self, line: bytes, waiting: _Waiting, guard: Guard | None) -> None:
+        async with self._lock:
+            await self._write(line, waiting, guard)
+
+    async def _write(self, line: bytes, waiting: _Waiting, guard: Guard | None) -> None:
+        written = await self._begin(line, waiting, guard)
+        if written < len(line):
+            await self._finish(memoryview(line)[written:], waiting.method)
+
+    async def _begin(self, line: bytes, waiting: _Waiting, guard: Guard | None) -> int:
+        """Write the first bytes; the guard looks again each time the pipe was full."""
+        while True:
+            if self._input is None:
+                raise NotDeliveredError(waiting.method)
+            if guard is not None:
+                guard()
+            try:
+                written = self._input.write_now(line)
+                if written:
+                    waiting.sent = True
+                    return written
+                await self._input.wait_writable()
+            except trio.BrokenResourceError as exc:
+                raise NotDeliveredError(waiting.method) from exc
+
+    async def _finish(self, rest: memoryview, method: str) -> None:
+        """Write the rest of a line, cancelled or not: half a line would eat the next.
+
+        A process that takes nothing for 5 s is given up.
+        """
+        with trio.move_on_after(WRITE_S, shield=True):
+            try:
+                while rest and self._input is not None:
+                    await self._input.wait_writable()
+                    rest = rest[self._input.write_now(rest) :]
+            except trio.BrokenResourceError as exc:
+                raise NoAnswerError(method) from exc
+        if rest:
+            if self._input is not None:
+                self._input.close_input()
+            raise NoAnswerError(method)
+
+
+def _result(waiting: _Waiting) -> dict[str, Any]:
+    outcome = waiting.outcome
+    if outcome is None:
+        raise (NoAnswerError if waiting.sent else NotDeliveredError)(waiting.method)
+    if isinstance(outcome, Failed):
+        overloaded = outcome.code == OVERLOADED
+        error = CodexOverloadedError if overloaded else CodexRefusedError
+        raise error(waiting.method, outcome.code, outcome.message)
+    if not isinstance(outcome.result, dict):
+        raise AnswerShapeError(waiting.method, "the result is no object")
+    return cast("dict[str, Any]", outcome.result)

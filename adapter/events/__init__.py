@@ -1,0 +1,1 @@
+"""What an app-server tells, as events of v2."""

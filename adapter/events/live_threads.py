@@ -1,0 +1,75 @@
+"""Threads of one app-server: adopted, begun, changed, unloaded, gone. Sans-IO.
+
+PROTOCOL.md sections 5 and 6. A thread without a turn does not exist in v2, so
+`thread/started` waits for the first one.
+"""
+
+from collections.abc import Sequence
+
+from adapter.events.live import Events, Live, Raw
+from adapter.events.live_turns import adopt_turn, break_off
+from adapter.shapes.history import parent_from, status_from, thread_from
+from transport.protocol.events import ThreadRemoved
+from transport.protocol.threads import ThreadStatus
+
+
+def adopt(live: Live, raw: Raw, turns: Sequence[Raw]) -> None:
+    """Note a thread that our own request loaded; its newest turns, newest first.
+
+    Raises: AnswerShapeError, or one of `MISFITS`.
+    """
+    thread = thread_from(raw)
+    node = live.tree.adopt(thread, parent=parent_from(raw))
+    node.legacy = raw.get("historyMode") == "legacy"
+    if node.said is ThreadStatus.UNKNOWN:
+        node.said = thread.status
+    for turn in reversed(turns):
+        adopt_turn(live, node, turn)
+    node.shown = live.tree.look(node)
+
+
+def thread_begun(live: Live, raw: Raw) -> Events:
+    """Take `thread/started`: told together with the first turn."""
+    thread = thread_from(raw)
+    node = live.tree.begun(thread)
+    node.legacy = raw.get("historyMode") == "legacy"
+    node.said = thread.status
+    return []
+
+
+def status_said(live: Live, thread_id: str, raw: Raw, at: int) -> Events:
+    """Take `thread/status/changed`."""
+    said = status_from(raw)
+    unloaded = raw["type"] == "notLoaded"
+    events = cut_off(live, thread_id, at) if unloaded else []
+    node = live.tree.node(thread_id)
+    node.said = said
+    return events if unloaded else live.changed(node, at)
+
+
+def removed(live: Live, thread_id: str, reason: str, at: int) -> Events:
+    """The thread is gone from the lists; what ran in it ends first."""
+    events = cut_off(live, thread_id, at)
+    node = live.tree.node(thread_id)
+    node.base = node.shown = None  # it is described anew when it is loaded again
+    gone = ThreadRemoved(thread_id=thread_id, reason=reason)
+    return [*events, live.event(thread_id, gone, at)]
+
+
+def cut_off(live: Live, thread_id: str, at: int) -> Events:
+    """The thread is loaded no more: background commands have ended with it."""
+    node = live.tree.node(thread_id)
+    events: Events = [
+        live.interrupt(opened, at, "thread/closed")
+        for opened in live.items.of_thread(thread_id)
+    ]
+    if node.running is not None:
+        events += break_off(live, node, at)
+    node.said, node.goal = ThreadStatus.UNKNOWN, None
+    live.still_running = {one for one in live.still_running if one[0] != thread_id}
+    return events
+
+
+def all_over(live: Live, at: int) -> Events:
+    """The process is gone, and with it all that ran in it."""
+    return [event for one in tuple(live.tree.nodes) for event in cut_off(live, one, at)]

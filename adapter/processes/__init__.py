@@ -1,0 +1,1 @@
+"""Processes: found, started, watched, ended."""

@@ -1,0 +1,102 @@
+"""Records of the processes that we started, and the end of what outlived us. Blocking I/O.
+
+PROTOCOL.md section 3. A record is {pid, start time, argv}: a pid alone may be anybody's
+by now, so a leftover is ended only when all three match. On Linux it is ended by pidfd,
+which cannot hit a successor either.
+"""
+
+import json
+import os
+import signal
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, cast
+
+from adapter.limits import SWEEP_S
+from adapter.processes.identity import Held, Identity
+from adapter.processes.process_table import HERE, ProcessTable
+
+SUFFIX: Final = ".json"
+MODE: Final = 0o600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swept:
+    """A leftover that was ended. `killed`: it did not listen to SIGTERM."""
+
+    identity: Identity
+    killed: bool
+
+
+def write_record(records: Path, identity: Identity) -> Path:
+    """Note a process that we started; return the record, to be removed at its reaping."""
+    records.mkdir(mode=0o700, parents=True, exist_ok=True)
+    ticks = identity.started.rpartition("/")[2]
+    path = records / f"{identity.pid}-{ticks}{SUFFIX}"
+    try:
+        with open(path, "w", opener=_private, encoding="utf-8") as file:
+            json.dump(asdict(identity), file)
+    except OSError:
+        path.unlink(missing_ok=True)  # half a record names nobody
+        raise
+    return path
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, MODE)
+
+
+def read_record(path: Path) -> Identity | None:
+    """Return whom a record names; `None` where it is torn or not ours."""
+    try:
+        fields: object = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    if not isinstance(fields, dict):
+        return None
+    known = cast("dict[str, Any]", fields)
+    pid, started, argv = (known.get(name) for name in ("pid", "started", "argv"))
+    if not isinstance(pid, int) or pid < 2 or not isinstance(argv, list):
+        return None
+    parts = cast("list[object]", argv)
+    return Identity(pid=pid, started=str(started), argv=tuple(map(str, parts)))
+
+
+def sweep(records: Path, *, table: ProcessTable = HERE) -> list[Swept]:
+    """End what an earlier Agent left alive and forget its records (≤ 2 s, blocks).
+
+    SIGTERM to each process group, SIGKILL after a second. Call it before anything of
+    ours is started, and with the Agent's own lock on its state folder held.
+    """
+    paths = sorted(records.glob(f"*{SUFFIX}")) if records.is_dir() else []
+    noted = [identity for path in paths if (identity := read_record(path))]
+    left = [held for identity in noted if (held := table.hold(identity)) is not None]
+    try:
+        swept = _end(left, table)
+    finally:
+        for held in left:
+            table.release(held)
+    for path in paths:
+        path.unlink(missing_ok=True)
+    return swept
+
+
+def _end(left: list[Held], table: ProcessTable) -> list[Swept]:
+    for held in left:
+        _signal(held, signal.SIGTERM, table)
+    stubborn = table.wait_gone(left, SWEEP_S)
+    for held in stubborn:
+        _signal(held, signal.SIGKILL, table)
+    table.wait_gone(stubborn, SWEEP_S)
+    return [Swept(identity=held.identity, killed=held in stubborn) for held in left]
+
+
+def _signal(held: Held, number: signal.Signals, table: ProcessTable) -> None:
+    """Signal the leader itself; its group only while that leader is known to live."""
+    pid = held.identity.pid
+    with suppress(ProcessLookupError, PermissionError):
+        if table.identify(pid) == held.identity and os.getpgid(pid) == pid:
+            os.killpg(pid, number)
+    with suppress(ProcessLookupError, PermissionError):
+        table.send(held, number)

@@ -1,0 +1,1 @@
+"""App-servers at work: the reader, the writers and what each does."""

@@ -1,0 +1,254 @@
+"""One codex app-server: child, peer, normalizer and approval ledger joined. Trio shell.
+
+PROTOCOL.md section 3. All that it says is taken in where its output is read, in order,
+and handed on by plain calls; nobody can hold that back.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import trio
+
+from adapter.approvals.approvals import ApprovalLedger
+from adapter.calls.commands import Command, loaded_threads
+from adapter.calls.handshake import greet
+from adapter.calls.jsonrpc import Asked, Json
+from adapter.calls.peer import Listener, Peer
+from adapter.calls.refusals import refined
+from adapter.calls.versions import Traits, traits_of
+from adapter.errors import (
+    AdapterError,
+    ChildExitedError,
+    CodexRefusedError,
+    NoAnswerError,
+    NotDeliveredError,
+)
+from adapter.events.intake import Intake
+from adapter.events.normalize import Normalizer
+from adapter.limits import PROBE_S
+from adapter.processes.binary import Codex
+from adapter.processes.process import Child, Ears, Launch, open_child
+from adapter.runtime import Emit, Emitted, Guard, RuntimeEvent, RuntimeInfo
+from transport.background import open_background
+from transport.protocol.events import Notice, NoticeLevel
+
+RUNTIME: Final = "codex"
+Watch = Callable[[str, Json], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """How app-servers of one runtime are started and named."""
+
+    codex: Codex
+    environ: Mapping[str, str]
+    records: Path
+    config: Sequence[str]
+    now_ms: Callable[[], int]
+    mint: Callable[[], str]
+    approval_ms: int
+
+    def launch(self, name: str) -> Launch:
+        """Return what to run: the native binary on stdio, and nothing else."""
+        argv = [str(self.codex.path), "app-server", "--stdio"]
+        for setting in self.config:
+            argv += ["-c", setting]
+        return Launch(name=name, argv=argv, environ=self.environ, records=self.records)
+
+
+class AppServer:
+    """A running app-server of ours. `open_app_server` makes and ends it."""
+
+    info: RuntimeInfo
+    traits: Traits
+    child: Child
+
+    def __init__(self, setup: Setup, emit: Emit, pids: set[int]) -> None:
+        self._setup = setup
+        self._emit = emit
+        self._pids = pids
+        self._pid: int | None = None
+        self._watches: set[Watch] = set()
+        self._news = trio.lowlevel.ParkingLot()
+        self._questions = trio.Event()
+        self.normalizer = Normalizer(provenance=RUNTIME)
+        self.ledger = ApprovalLedger(mint=setup.mint, approval_ms=setup.approval_ms)
+        self._intake = Intake(self.normalizer, self.ledger)
+        self.peer = Peer(Listener(notified=self._notified, asked=self._asked))
+        self.gone = False
+        self._probing = trio.Lock()
+
+    @property
+    def ears(self) -> Ears:
+        """What the child's output and end are told to."""
+        return Ears(started=self._started, output=self._output, ended=self._ended)
+
+    def now_ms(self) -> int:
+        """Return milliseconds since the epoch."""
+        return self._setup.now_ms()
+
+    def tell(self) -> None:
+        """Let every waiter look at its condition again."""
+        self._news.unpark_all()
+
+    async def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Return when `condition` holds; it is looked at after all that happens here."""
+        await trio.lowlevel.checkpoint()
+        while not condition():
+            await self._news.park()
+
+    @contextmanager
+    def watching(self, watch: Watch) -> Generator[None]:
+        """Show every notification to `watch`, raw, in order."""
+        self._watches.add(watch)
+        try:
+            yield
+        finally:
+            self._watches.discard(watch)
+
+    async def call(
+        self, command: Command, *, guard: Guard | None = None
+    ) -> dict[str, Any]:
+        """Send a command; return its result. Raises what `Peer.call` raises, refined.
+
+        A deadline that passes is followed by a question that costs nothing; without an
+        answer to that one the process hangs and is ended, before this raises.
+        """
+        try:
+            return await self.peer.call(
+                command.method,
+                command.params,
+                timeout_s=command.timeout_s,
+                guard=guard,
+            )
+        except CodexRefusedError as exc:
+            raise refined(exc) from None
+        except (NoAnswerError, NotDeliveredError):
+            if not self.gone:
+                await self._end_if_hung()  # noqa: ASYNC120 - cancelled: nobody asks any more
+            raise
+        finally:
+            self.tell()
+
+    async def _end_if_hung(self) -> None:
+        async with self._probing:
+            if self.gone or await self._answers(loaded_threads()):
+                return
+            self.child.give_up()
+            with trio.move_on_after(PROBE_S):
+                await self.wait_until(lambda: self.gone)
+
+    async def _answers(self, command: Command) -> bool:
+        try:
+            await self.peer.call(
+                command.method, command.params, timeout_s=command.timeout_s
+            )
+        except (NoAnswerError, NotDeliveredError):
+            return False
+        except AdapterError:
+            return True  # whatever it said, it spoke
+        return True
+
+    async def serve_deadlines(self, *, task_status: trio.TaskStatus[None]) -> None:
+        """Decline what nobody answered in time, until cancelled."""
+        task_status.started()
+        while True:
+            due = self.ledger.next_deadline()
+            left = float("inf") if due is None else max(0, due - self.now_ms()) / 1000
+            with trio.move_on_after(left):
+                await self._questions.wait()
+            self._questions = trio.Event()
+            replies, events = self.ledger.expire(self.now_ms())
+            for reply in replies:
+                self.peer.reply_soon(reply)
+            self._hand_on(events)
+
+    def withdraw(self, threads: frozenset[str]) -> None:
+        """End the open approvals of these threads: their turns were stopped."""
+        self._hand_on(self.ledger.withdraw(thread_ids=threads, at=self.now_ms()))
+
+    def notice(self, code: str, message: str, thread_id: str) -> None:
+        """Say a warning about a thread."""
+        data = Notice(
+            level=NoticeLevel.WARNING, code=code, message=message, thread_id=thread_id
+        )
+        at = self.now_ms()
+        self._hand_on([Emitted(at=at, thread_id=thread_id, data=data)])
+
+    def _hand_on(self, events: Sequence[RuntimeEvent]) -> None:
+        for event in events:
+            self._emit(event)
+        self.tell()
+
+    def _started(self, pid: int) -> None:
+        self._pid = pid
+        self._pids.add(pid)
+
+    def _output(self, data: bytes) -> None:
+        self.peer.receive(data)
+
+    def _notified(self, method: str, params: Json) -> None:
+        events = self._intake.notification(method, params, self.now_ms())
+        for watch in tuple(self._watches):
+            watch(method, params)
+        self._hand_on(events)
+
+    def _asked(self, asked: Asked) -> None:
+        taken = self._intake.request(
+            asked.request_id, asked.method, asked.params, self.now_ms()
+        )
+        if taken.reply is not None:
+            self.peer.reply_soon(taken.reply)
+        self._questions.set()
+        self._hand_on(taken.events)
+
+    def _ended(self, error: ChildExitedError | None) -> None:
+        """It is reaped: close what was open, fail what waits. In this order."""
+        if self._pid is not None:
+            self._pids.discard(self._pid)
+        now = self.now_ms()
+        if error is None:
+            events = self._intake.ended(now)
+        else:
+            events = self._intake.died(now, str(error))
+        self.gone = True
+        self._hand_on(events)
+        self.peer.close()
+
+
+@asynccontextmanager
+async def open_app_server(
+    setup: Setup,
+    emit: Emit,
+    *,
+    name: str,
+    pids: set[int],
+    guard: Guard | None = None,
+) -> AsyncGenerator[AppServer]:
+    """Run an app-server for the length of the block; inside, it is initialized.
+
+    Leaving it ends and reaps the process. `pids` holds its pid exactly while it lives.
+    Raises: what `guard` raises (nothing was started), BinaryNotFoundError,
+    HandshakeFailedError, ChildExitedError (also later: it leaves the block).
+    """
+    server = AppServer(setup, emit, pids)
+    async with open_child(setup.launch(name), server.ears, guard=guard) as child:
+        server.child = child
+        server.peer.attach(child)
+        async with (
+            open_background(server.peer.serve_replies),
+            open_background(server.serve_deadlines),
+        ):
+            greeting = await greet(server.peer)
+            server.traits = traits_of(greeting.version)
+            server.info = RuntimeInfo(
+                name=RUNTIME,
+                version=greeting.version,
+                pid=child.pid,
+                home=greeting.home,
+                locks_threads=server.traits.locks_threads,
+            )
+            yield server

@@ -1,0 +1,95 @@
+"""Commands that outlived their turn, in one writer. Trio shell. PROTOCOL.md section 4.
+
+Codex counts them by process; clients know their items.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import trio
+
+from adapter.calls import commands
+from adapter.errors import AnswerShapeError, CodexRefusedError, ThreadUnknownError
+from adapter.limits import COMMAND_BYTES, PATH_BYTES, TURN_END_S
+from adapter.servers.app_server import AppServer
+from adapter.shapes.shapes import MISFITS, mapping, sequence, text, why, wire_id
+from adapter.shapes.texts import prefix
+from transport.errors import NotFound
+from transport.protocol.background import BackgroundCommand
+
+
+class Background:
+    """The background commands of one app-server's threads."""
+
+    def __init__(self, server: AppServer) -> None:
+        self._server = server
+
+    async def list_below(self, thread_id: str) -> list[BackgroundCommand]:
+        """Return those of a thread and its sub-agents. Raises: AdapterError."""
+        found: list[BackgroundCommand] = []
+        for one in sorted(self._server.normalizer.tree(thread_id)):
+            try:
+                rows = await self._rows(one)
+            except ThreadUnknownError:
+                if one == thread_id:
+                    raise
+                continue  # a sub-agent that is gone
+            found += [self._shown(one, row) for row in rows]
+        return found
+
+    async def stop(self, thread_id: str, item_id: str) -> None:
+        """End one, and wait until its item has ended. Raises: NotFound, AdapterError."""
+        for one in sorted(self._server.normalizer.tree(thread_id)):
+            for row in await self._rows(one):
+                if row["itemId"] == item_id:
+                    await self._end(one, item_id, text(row["processId"]))
+                    return
+        raise _not_there(item_id)
+
+    async def stop_all(self, threads: frozenset[str]) -> None:
+        """End all of these threads; what has none, or is gone, is no error."""
+        for one in sorted(threads):
+            try:
+                await self._server.call(commands.stop_all_background(one))
+            except CodexRefusedError:
+                continue
+
+    async def _end(self, thread_id: str, item_id: str, process_id: str) -> None:
+        answer = await self._server.call(
+            commands.stop_background(thread_id, process_id)
+        )
+        if answer.get("terminated") is not True:
+            raise _not_there(item_id)
+        known = self._server.normalizer
+        with trio.move_on_after(TURN_END_S):
+            await self._server.wait_until(
+                lambda: known.item(thread_id, item_id) is None
+            )
+
+    async def _rows(self, thread_id: str) -> list[Mapping[str, Any]]:
+        answer = await self._server.call(commands.list_background(thread_id))
+        try:
+            rows = [mapping(row) for row in sequence(answer["data"])]
+            for row in rows:
+                wire_id(row["itemId"])
+                text(row["processId"])
+        except MISFITS as exc:
+            raise AnswerShapeError("thread/backgroundTerminals/list", why(exc)) from exc
+        return rows
+
+    def _shown(self, thread_id: str, row: Mapping[str, Any]) -> BackgroundCommand:
+        item = self._server.normalizer.item(thread_id, row["itemId"])
+        return BackgroundCommand(
+            item_id=row["itemId"],
+            thread_id=thread_id,
+            command=prefix(str(row.get("command", "")), COMMAND_BYTES),
+            cwd=prefix(str(row.get("cwd", "")), PATH_BYTES),
+            started_at=item.started_at if item else None,
+        )
+
+
+def _not_there(item_id: str) -> NotFound:
+    return NotFound(
+        "This command does not run in the background (any more).",
+        data={"kind": "command", "id": item_id},
+    )

@@ -1,0 +1,87 @@
+"""A thread is loaded into an app-server, and what comes back is read. Trio shell.
+
+PROTOCOL.md section 3 (Lease).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import trio
+
+from adapter.calls import commands
+from adapter.calls.refusals import not_offered
+from adapter.errors import AnswerShapeError, CodexRefusedError, ThreadLockedError
+from adapter.limits import LOCK_RETRY_S
+from adapter.runtime import EffectiveSettings, Guard
+from adapter.servers.app_server import AppServer
+from adapter.shapes.history import settings_from, thread_from
+from adapter.shapes.shapes import MISFITS, mapping, sequence, text, why
+from transport.protocol.gateway import LeaseState
+from transport.protocol.threads import Thread, ThreadMode
+
+
+async def take_lock(
+    server: AppServer,
+    thread_id: str,
+    *,
+    guard: Guard,
+    released_lately: Callable[[str], bool],
+) -> dict[str, Any]:
+    """Resume the thread and return Codex's answer.
+
+    `released_lately`: we ourselves gave this thread's lock back a moment ago.
+    """
+    command = commands.resume(thread_id)
+    try:
+        return await server.call(command, guard=guard)
+    except ThreadLockedError:
+        if not released_lately(thread_id):
+            raise
+    await trio.sleep(LOCK_RETRY_S)  # the lock was ours: it is told late
+    return await server.call(command, guard=guard)
+
+
+async def newest_turns(server: AppServer, thread_id: str) -> list[Mapping[str, Any]]:
+    """Return the newest turn as Codex tells it; nothing where there is none yet."""
+    try:
+        answer = await server.call(commands.newest_turn(thread_id))
+    except CodexRefusedError as exc:
+        if not_offered(exc):  # a thread that has no turn yet
+            return []
+        raise
+    try:
+        return [mapping(turn) for turn in sequence(answer["data"])]
+    except MISFITS as exc:
+        raise AnswerShapeError("thread/turns/list", why(exc)) from exc
+
+
+def adopt(
+    server: AppServer,
+    raw: Mapping[str, Any],
+    answer: Mapping[str, Any],
+    turns: Sequence[Mapping[str, Any]],
+) -> tuple[Thread, EffectiveSettings]:
+    """Make the normalizer know what was loaded; return the thread and its settings."""
+    known = server.normalizer
+    known.adopt(raw, turns)
+    known.settle(answer)
+    thread = known.thread(str(raw["id"])) or thread_from(
+        raw, mode=ThreadMode.LIVE, lease=LeaseState.HELD
+    )
+    return thread, settings_from(answer)
+
+
+def inner(answer: Mapping[str, Any], method: str, key: str) -> Mapping[str, Any]:
+    """Return the map `key` of an answer. Raises: AnswerShapeError."""
+    try:
+        return mapping(answer[key])
+    except MISFITS as exc:
+        raise AnswerShapeError(method, why(exc)) from exc
+
+
+def id_of(raw: Mapping[str, Any], method: str) -> str:
+    """Return the id of a thread as told. Raises: AnswerShapeError."""
+    try:
+        return text(raw["id"])
+    except MISFITS as exc:
+        raise AnswerShapeError(method, why(exc)) from exc

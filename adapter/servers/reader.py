@@ -1,0 +1,236 @@
+"""The app-server that only reads: it loads no thread and takes no lock. Trio shell.
+
+PROTOCOL.md section 3. Reads come from Codex's store and are fresh, locked or not. A
+read that fails in a way known to pass is tried once more before it is believed.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import trio
+
+from adapter.calls import commands, owner_commands
+from adapter.calls.capabilities import capabilities, offered_methods
+from adapter.calls.commands import Command
+from adapter.calls.goals import answered_goal
+from adapter.calls.local_rules import decided_alone
+from adapter.calls.owner_commands import models_from, sandbox_fault
+from adapter.calls.refusals import no_goal_is_fine, not_offered, passes
+from adapter.errors import AnswerShapeError, CodexRefusedError
+from adapter.limits import (
+    KNOWN_MODES,
+    MODEL_PAGES,
+    QUEUE_SHOWN,
+    QUEUE_TEXT,
+    RETRY_S,
+    SANDBOX_WORDS,
+    SCAN_EVERY_S,
+)
+from adapter.runtime import (
+    Guard,
+    PendingWork,
+    RuntimeInfo,
+    ThreadPage,
+    ThreadQuery,
+    TurnPage,
+)
+from adapter.runtime_store import StoreActs, StoreContents
+from adapter.servers.app_server import AppServer
+from adapter.servers.store import CodexStore
+from adapter.shapes.history import thread_from, turn_from
+from adapter.shapes.shapes import MISFITS, mapping, maybe_text, sequence, text, why
+from transport.protocol.capabilities import Capability, ModelInfo
+from transport.protocol.goals import Goal, GoalStatus
+from transport.protocol.threads import Thread
+
+
+class CodexReader:
+    """`Reader` over one app-server."""
+
+    def __init__(self, server: AppServer) -> None:
+        self.info: RuntimeInfo = server.info
+        self._server = server
+        self._scanned_at: float | None = None
+        self._legacy: dict[str, bool] = {}
+        self._store = CodexStore(server, self._read)
+
+    @property
+    def contents(self) -> StoreContents:
+        """What threads hold."""
+        return self._store
+
+    @property
+    def acts(self) -> StoreActs:
+        """The acts that need no loaded thread."""
+        return self._store
+
+    async def list_threads(self, query: ThreadQuery) -> ThreadPage:
+        """Return one page, newest first. Mostly from the state database (≈ 4 ms).
+
+        The first list, and one every five minutes, scans the rollouts too: Codex then
+        repairs what its database lacks.
+        """
+        scan = query.cursor is None and self._scan_is_due()
+        command = commands.list_threads(query, state_db=not scan)
+        answer = await self._read(command)
+        try:
+            rows = [mapping(row) for row in sequence(answer["data"])]
+            next_cursor = maybe_text(answer.get("nextCursor"))
+        except MISFITS as exc:
+            raise AnswerShapeError("thread/list", why(exc)) from exc
+        for row in rows:
+            self._note_mode(row)
+        threads = tuple(thread_from(row, archived=query.archived) for row in rows)
+        return ThreadPage(threads=threads, next_cursor=next_cursor)
+
+    async def read_thread(self, thread_id: str) -> Thread:
+        """Return one thread without its turns."""
+        return thread_from(await self._read_raw(thread_id))
+
+    async def list_turns(
+        self, thread_id: str, *, cursor: str | None, limit: int, order: str, items: str
+    ) -> TurnPage:
+        """Return one page of turns."""
+        command = commands.list_turns(
+            thread_id, cursor=cursor, limit=limit, order=order, items=items
+        )
+        answer = await self._read(command)
+        legacy = await self._is_legacy(thread_id)
+        try:
+            rows = [mapping(row) for row in sequence(answer["data"])]
+            next_cursor = maybe_text(answer.get("nextCursor"))
+        except MISFITS as exc:
+            raise AnswerShapeError("thread/turns/list", why(exc)) from exc
+        turns = tuple(turn_from(row, thread_id, legacy=legacy) for row in rows)
+        return TurnPage(turns=turns, next_cursor=next_cursor)
+
+    async def pending_work(self, thread_id: str) -> PendingWork:
+        """Return what a resume would start; both are asked of an unloaded thread."""
+        return PendingWork(
+            queue=await self._queue(thread_id), goal=await self._goal(thread_id)
+        )
+
+    async def loaded_threads(self) -> list[str]:
+        """Return what this process has loaded: nothing, ever. A probe for tests."""
+        answer = await self._read(commands.loaded_threads())
+        try:
+            return [text(one) for one in sequence(answer["data"])]
+        except MISFITS as exc:
+            raise AnswerShapeError("thread/loaded/list", why(exc)) from exc
+
+    async def goal(self, thread_id: str) -> Goal | None:
+        """Return the goal; asked of an unloaded thread."""
+        try:
+            answer = await self._read(commands.get_goal(thread_id))
+        except CodexRefusedError as exc:
+            if not_offered(exc):
+                return None
+            raise
+        return answered_goal(answer, "thread/goal/get")
+
+    async def pause_goal(self, thread_id: str, *, guard: Guard | None = None) -> None:
+        """Pause the active goal, also under a writer of ours: that one obeys."""
+        if await self._goal(thread_id) is None:
+            return
+        with no_goal_is_fine():  # cleared in between
+            await self._server.call(commands.pause_goal(thread_id), guard=guard)
+
+    async def clear_goal(self, thread_id: str, *, guard: Guard) -> None:
+        """Take the goal away."""
+        with no_goal_is_fine():
+            await self._server.call(commands.clear_goal(thread_id), guard=guard)
+
+    async def list_models(self) -> tuple[ModelInfo, ...]:
+        """Return the models, of a bounded number of pages."""
+        models: list[ModelInfo] = []
+        cursor: str | None = None
+        for _ in range(MODEL_PAGES):
+            page, cursor = models_from(
+                await self._read(owner_commands.list_models(cursor))
+            )
+            models += page
+            if cursor is None:
+                break
+        return tuple(models)
+
+    async def capabilities(self) -> tuple[Capability, ...]:
+        """Return what this codex offers: it names its methods when asked for none."""
+        said = ""
+        try:
+            await self._server.call(owner_commands.list_methods())
+        except CodexRefusedError as exc:
+            said = exc.message
+        return capabilities(offered_methods(said), self.info.version)
+
+    async def decided_alone(self) -> tuple[str, ...]:
+        """Return what decides approvals without a person."""
+        return decided_alone(await self._read(owner_commands.read_config()))
+
+    async def sandbox_fault(self) -> str | None:
+        """Return why a sandbox does not start here."""
+        try:
+            answer = await self._server.call(owner_commands.check_sandbox())
+        except CodexRefusedError as exc:
+            return exc.message[:SANDBOX_WORDS]
+        return sandbox_fault(answer)
+
+    async def _queue(self, thread_id: str) -> tuple[str, ...]:
+        if not self._server.traits.lists_queue:
+            return ()
+        answer = await self._read(commands.list_queue(thread_id))
+        try:
+            rows = [mapping(row) for row in sequence(answer["data"])]
+            shown = [_queued_text(row) for row in rows[:QUEUE_SHOWN]]
+        except MISFITS as exc:
+            raise AnswerShapeError("thread/queue/list", why(exc)) from exc
+        return tuple(shown)
+
+    async def _goal(self, thread_id: str) -> str | None:
+        """Return the objective of an active goal: only such a one starts turns."""
+        goal = await self.goal(thread_id)
+        if goal is None or goal.status is not GoalStatus.ACTIVE:
+            return None
+        return goal.objective
+
+    async def _is_legacy(self, thread_id: str) -> bool:
+        if thread_id not in self._legacy:
+            await self._read_raw(thread_id)
+        return self._legacy[thread_id]
+
+    async def _read_raw(self, thread_id: str) -> Mapping[str, Any]:
+        answer = await self._read(commands.read_thread(thread_id))
+        try:
+            raw = mapping(answer["thread"])
+        except MISFITS as exc:
+            raise AnswerShapeError("thread/read", why(exc)) from exc
+        self._note_mode({**raw, "id": thread_id})
+        return raw
+
+    def _note_mode(self, raw: Mapping[str, Any]) -> None:
+        """A thread's history mode never changes. Old versions do not name it."""
+        if len(self._legacy) >= KNOWN_MODES:
+            self._legacy.clear()
+        if isinstance(thread_id := raw.get("id"), str):
+            self._legacy[thread_id] = raw.get("historyMode") != "paginated"
+
+    async def _read(self, command: Command) -> dict[str, Any]:
+        try:
+            return await self._server.call(command)
+        except CodexRefusedError as exc:
+            if not passes(exc):
+                raise
+        await trio.sleep(RETRY_S)
+        return await self._server.call(command)
+
+    def _scan_is_due(self) -> bool:
+        now = trio.current_time()
+        if self._scanned_at is None or now - self._scanned_at >= SCAN_EVERY_S:
+            self._scanned_at = now
+            return True
+        return False
+
+
+def _queued_text(row: Mapping[str, Any]) -> str:
+    parts = [mapping(part) for part in sequence(row.get("input"))]
+    said = " ".join(text(part["text"]) for part in parts if "text" in part)
+    return (said or "(no text)")[:QUEUE_TEXT]

@@ -1,0 +1,184 @@
+"""What the reader's Codex holds, and acts on threads that are not loaded. Trio shell.
+
+PROTOCOL.md sections 3 and 4. Threads that an old Codex has written have no pages of
+items: their turns are read instead, one after another.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from adapter.calls import store_commands
+from adapter.calls.commands import Command
+from adapter.calls.refusals import not_offered
+from adapter.errors import AnswerShapeError, CodexRefusedError
+from adapter.limits import ITEM_PAGES, ITEMS_A_PAGE, SNIPPET_CHARS
+from adapter.runtime_store import (
+    FoundItems,
+    FoundThreads,
+    Guard,
+    HeldText,
+    ItemPage,
+    TextName,
+)
+from adapter.servers.app_server import AppServer
+from adapter.servers.turn_pages import Row, TurnPages, rows_of
+from adapter.shapes.history import stored_item, thread_from
+from adapter.shapes.shapes import (
+    MISFITS,
+    mapping,
+    maybe_text,
+    sequence,
+    text,
+    why,
+    wire_id,
+)
+from adapter.shapes.texts import one_line
+from adapter.shapes.whole_texts import whole_texts
+from transport.protocol.contents import ItemHit
+
+Read = Callable[[Command], Awaitable[dict[str, Any]]]
+_BY_TURNS: Final = "turns:"  # how a cursor begins that goes through turns
+
+
+class CodexStore:
+    """`StoreContents` and `StoreActs` over the reader's app-server.
+
+    `read` asks, and tries a read that fails for a moment once more.
+    """
+
+    def __init__(self, server: AppServer, read: Read) -> None:
+        self._server = server
+        self._read = read
+        self._turns = TurnPages(read)
+
+    # StoreContents
+
+    async def list_items(
+        self,
+        thread_id: str,
+        *,
+        turn_id: str | None,
+        cursor: str | None,
+        limit: int,
+        order: str,
+    ) -> ItemPage:
+        """Return one page of items."""
+        rows, following = await self._rows(
+            thread_id, turn_id=turn_id, cursor=cursor, limit=limit, order=order
+        )
+        items = tuple(stored_item(row.item, row.frame) for row in rows)
+        return ItemPage(items=items, next_cursor=following)
+
+    async def item_texts(
+        self, thread_id: str, item_id: str, *, turn_id: str | None
+    ) -> Mapping[TextName, HeldText] | None:
+        """Return an item's texts; without its turn the newest items are looked through."""
+        cursor: str | None = None
+        for _ in range(ITEM_PAGES):
+            rows, cursor = await self._rows(
+                thread_id,
+                turn_id=turn_id,
+                cursor=cursor,
+                limit=ITEMS_A_PAGE,
+                order="desc",
+            )
+            for row in rows:
+                if row.item.get("id") == item_id:
+                    return whole_texts(row.item)
+            if cursor is None:
+                break
+        return None
+
+    async def search(
+        self, query: str, *, archived: bool, cursor: str | None, limit: int
+    ) -> FoundThreads:
+        """Return threads in which the words occur."""
+        answer = await self._read(
+            store_commands.search(query, archived=archived, cursor=cursor, limit=limit)
+        )
+        try:
+            rows = [mapping(row) for row in sequence(answer["data"])]
+            found = [
+                (thread_from(mapping(row["thread"]), archived=archived), _snippet(row))
+                for row in rows
+            ]
+            following = maybe_text(answer.get("nextCursor"))
+        except MISFITS as exc:
+            raise AnswerShapeError(store_commands.SEARCH, why(exc)) from exc
+        return FoundThreads(
+            threads=tuple(thread for thread, _ in found),
+            next_cursor=following,
+            snippets={thread.id: snippet for thread, snippet in found},
+        )
+
+    async def find(
+        self, thread_id: str, query: str, *, cursor: str | None, limit: int
+    ) -> FoundItems:
+        """Return where in a thread the words occur."""
+        answer = await self._read(
+            store_commands.find(thread_id, query, cursor=cursor, limit=limit)
+        )
+        try:
+            hits = tuple(_hit(mapping(row)) for row in sequence(answer["data"]))
+            following = maybe_text(answer.get("nextCursor"))
+        except MISFITS as exc:
+            raise AnswerShapeError(store_commands.FIND, why(exc)) from exc
+        return FoundItems(hits=hits, next_cursor=following)
+
+    # StoreActs
+
+    async def rename(self, thread_id: str, name: str, *, guard: Guard) -> None:
+        """Give a thread its title."""
+        await self._server.call(store_commands.rename(thread_id, name), guard=guard)
+
+    async def archive(self, thread_id: str, *, guard: Guard) -> None:
+        """Move a thread out of the list."""
+        await self._server.call(store_commands.archive(thread_id), guard=guard)
+
+    async def unarchive(self, thread_id: str, *, guard: Guard) -> None:
+        """Move it back."""
+        await self._server.call(store_commands.unarchive(thread_id), guard=guard)
+
+    async def delete(self, thread_id: str, *, guard: Guard) -> None:
+        """Delete it for good."""
+        await self._server.call(store_commands.delete(thread_id), guard=guard)
+
+    async def _rows(
+        self,
+        thread_id: str,
+        *,
+        turn_id: str | None,
+        cursor: str | None,
+        limit: int,
+        order: str,
+    ) -> tuple[list[Row], str | None]:
+        if cursor is None or not cursor.startswith(_BY_TURNS):
+            command = store_commands.list_items(
+                thread_id, turn_id=turn_id, cursor=cursor, limit=limit, order=order
+            )
+            try:
+                return rows_of(await self._read(command))
+            except CodexRefusedError as exc:
+                if not not_offered(exc):
+                    raise
+            cursor = _BY_TURNS
+        rows, following = await self._turns.rows(
+            thread_id,
+            turn_id=turn_id,
+            cursor=cursor.removeprefix(_BY_TURNS),
+            limit=limit,
+            order=order,
+        )
+        return rows, None if following is None else _BY_TURNS + following
+
+
+def _snippet(row: Mapping[str, Any]) -> str:
+    return one_line(text(row["snippet"]), SNIPPET_CHARS)
+
+
+def _hit(row: Mapping[str, Any]) -> ItemHit:
+    return ItemHit(
+        turn_id=wire_id(row["turnId"]),
+        item_id=wire_id(row["itemId"]),
+        snippet=_snippet(row),
+    )

@@ -1,0 +1,1 @@
+"""Codex's shapes as v2's."""

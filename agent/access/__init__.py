@@ -1,0 +1,1 @@
+"""Who may do and see what: scopes, ceilings, roots."""

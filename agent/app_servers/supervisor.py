@@ -1,0 +1,169 @@
+"""Keeps the reader alive. Trio shell around `restart`. PROTOCOL.md section 3.
+
+Who needs the reader takes `reader`: there, or a retryable refusal. The gate hears of
+every change through `on_change`.
+"""
+
+import random
+from collections.abc import Callable
+from typing import Final
+
+import trio
+
+from adapter.errors import AdapterError, told_at_start
+from adapter.runtime import Emit, Emitted, Reader, Runtime, RuntimeInfo
+from agent.app_servers.restart import RestartPolicy
+from transport.errors import CodexUnavailable
+from transport.protocol.events import RuntimeChanged
+from transport.protocol.gateway import (
+    GatePosition,
+    GateReason,
+    GateState,
+    RuntimePhase,
+    RuntimeState,
+)
+
+NAME: Final = "codex"
+_ERROR: Final = 300  # characters of a runtime's last words that clients are told
+
+
+class Supervisor:
+    """The reader under its restart policy; its state as clients see it.
+
+    `hold_s`: how long to wait before a start, asked again until it says 0 (a desktop
+    that starts in this moment goes first: codex <= 0.163 can kill both).
+    """
+
+    def __init__(
+        self,
+        *,
+        runtime: Runtime,
+        emit: Emit,
+        now_ms: Callable[[], int],
+        on_change: Callable[[], None] | None = None,
+        hold_s: Callable[[], float] | None = None,
+    ) -> None:
+        self._runtime = runtime
+        self._emit = emit
+        self._now_ms = now_ms
+        self.on_change = on_change
+        self.hold_s = hold_s
+        self._reader: Reader | None = None
+        self._info: RuntimeInfo | None = None
+        self._state = RuntimeState(
+            state=RuntimePhase.STARTING, name=NAME, since=now_ms()
+        )
+
+    @property
+    def state(self) -> RuntimeState:
+        """The runtime's life, as clients see it."""
+        return self._state
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the reader can be asked now."""
+        return self._reader is not None
+
+    @property
+    def info(self) -> RuntimeInfo | None:
+        """What the last reader said about itself."""
+        return self._info
+
+    @property
+    def ours_lock(self) -> bool:
+        """Whether our codex takes thread locks; no before anybody knows."""
+        return self._info is not None and self._info.locks_threads
+
+    @property
+    def reader(self) -> Reader:
+        """The living reader. Raises: CodexUnavailable (runtimeDown)."""
+        if self._reader is None:
+            raise runtime_down(self._state, at_ms=self._now_ms())
+        return self._reader
+
+    async def serve(
+        self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        """Run the reader until cancelled. Ready when the first start ended, well or not:
+        an Agent without a runtime still says what is wrong."""
+        policy = RestartPolicy()
+        first = True
+        while True:
+            await self._hold()
+            served = False
+            try:
+                async with self._runtime.open_reader(self._emit) as reader:
+                    self._ready(reader)
+                    served = True
+                    if first:
+                        task_status.started()
+                        first = False
+                    await trio.sleep_forever()
+            except (AdapterError, OSError) as exc:
+                jitter = random.random()  # noqa: S311 - no secret
+                pause = policy.failed(now_s=trio.current_time(), jitter=jitter)
+                self._down(_why(exc, served=served), pause, failing=policy.is_failing)
+            finally:
+                self._reader = None
+            if first:
+                task_status.started()
+                first = False
+            await trio.sleep(pause)
+
+    async def _hold(self) -> None:
+        while self.hold_s is not None and (pause := self.hold_s()) > 0:  # noqa: ASYNC110 - nothing tells when a process has grown old enough
+            await trio.sleep(pause)
+
+    def _ready(self, reader: Reader) -> None:
+        self._reader = reader
+        self._info = reader.info
+        self._tell(RuntimePhase.READY)
+
+    def _down(self, error: str, pause: float, *, failing: bool) -> None:
+        self._reader = None
+        phase = RuntimePhase.FAILED if failing else RuntimePhase.RESTARTING
+        next_try = self._now_ms() + round(pause * 1_000)
+        self._tell(phase, next_try_at=next_try, error=error[:_ERROR])
+
+    def _tell(
+        self,
+        phase: RuntimePhase,
+        *,
+        next_try_at: int | None = None,
+        error: str | None = None,
+    ) -> None:
+        at = self._now_ms()
+        self._state = RuntimeState(
+            state=phase,
+            name=self._info.name if self._info else NAME,
+            version=self._info.version if self._info else None,
+            since=at,
+            next_try_at=next_try_at,
+            error=error,
+        )
+        data = RuntimeChanged(runtime=self._state)
+        self._emit(Emitted(at=at, thread_id=None, data=data))
+        if self.on_change is not None:
+            self.on_change()
+
+
+def _why(exc: Exception, *, served: bool) -> str:
+    """Return what all devices may know: codex's own words only of a start that failed."""
+    return str(exc) if served else told_at_start(exc)
+
+
+def runtime_down(state: RuntimeState, *, at_ms: int) -> CodexUnavailable:
+    """Return the refusal while no app-server answers."""
+    wait = max(1_000, (state.next_try_at or 0) - at_ms)
+    gate = GateState(
+        state=GatePosition.READ_ONLY,
+        reason=GateReason.RUNTIME_DOWN,
+        since=state.since,
+        retry_after_ms=wait,
+    )
+    return CodexUnavailable(
+        "Codex is being started on the workstation. Try again in a moment; if that does "
+        "not help, `threadgate status` shows why it does not run.",
+        data={"gate": gate.wire()},
+        retry_after_ms=wait,
+    )

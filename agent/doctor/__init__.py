@@ -1,0 +1,1 @@
+"""`threadgate doctor`: examines the workstation, changes nothing."""

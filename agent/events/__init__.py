@@ -1,0 +1,1 @@
+"""Events on their way out to devices."""

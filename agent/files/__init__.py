@@ -1,0 +1,1 @@
+"""Uploads, and pictures read back."""

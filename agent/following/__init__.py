@@ -1,0 +1,1 @@
+"""What other programs do to threads, told as events."""

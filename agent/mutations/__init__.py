@@ -1,0 +1,1 @@
+"""Mutations, step by step: from a request to a recorded end."""

@@ -1,0 +1,209 @@
+"""From a runtime's error to what a client is told. Sans-IO. PROTOCOL.md section 7.
+
+Every refusal says what to do, and names the other writer where it is known.
+"""
+
+from adapter.calls.refusals import not_offered
+from adapter.errors import (
+    AdapterError,
+    BinaryNotFoundError,
+    ChildExitedError,
+    CodexOverloadedError,
+    CodexRefusedError,
+    HandshakeFailedError,
+    NoAnswerError,
+    NotDeliveredError,
+    NotRecordedError,
+    ReaderFirstError,
+    ThreadArchivedError,
+    ThreadForkedError,
+    ThreadLockedError,
+    ThreadUnknownError,
+    TurnUnknownError,
+)
+from transport.errors import (
+    CodexUnavailable,
+    Conflict,
+    Internal,
+    NotFound,
+    NotResumable,
+    OutcomeUnknown,
+    Overloaded,
+    Refusal,
+    RuntimeFailure,
+    ThreadOwnedElsewhere,
+    Timeout,
+    UnavailableFeature,
+)
+from transport.protocol.gateway import (
+    GatePosition,
+    GateReason,
+    GateState,
+    Writer,
+    WriterKind,
+)
+from transport.protocol.turns import Turn
+
+_MESSAGE = 2_000  # characters of a runtime's own words (PROTOCOL.md section 7)
+LOCK_RETRY_MS = 5_000
+
+
+def thread_not_found(thread_id: str) -> NotFound:
+    """One answer for what is not there and for what is not there for this device."""
+    return NotFound(
+        "There is no such thread (or not for this device). `threadgate threads` lists "
+        "those that there are.",
+        data={"kind": "thread", "id": thread_id},
+    )
+
+
+def owned_elsewhere(thread_id: str, writer: Writer | None) -> ThreadOwnedElsewhere:
+    """Another process has Codex's lock of the thread."""
+    who = f"{writer.name} (process {writer.pid})" if writer else "Another program"
+    hint = (
+        "Its server keeps a thread for about a minute after the last window closed."
+        if writer and writer.kind in (WriterKind.DAEMON, WriterKind.DESKTOP)
+        else "Close the thread there, or wait; then send again."
+    )
+    data: dict[str, object] = {"threadId": thread_id}
+    if writer is not None:
+        data["writer"] = writer.wire()
+    return ThreadOwnedElsewhere(
+        f"{who[:1].upper()}{who[1:]} has this thread open for writing. {hint}",
+        data=data,
+        retry_after_ms=LOCK_RETRY_MS,
+    )
+
+
+def running(turn: Turn | None, why: str) -> Conflict:
+    """A turn runs (or does not), and so the act does not fit."""
+    data: dict[str, object] = {"what": "running"}
+    if turn is not None:
+        data["turn"] = turn.model_copy(update={"items": None}).wire()
+    return Conflict(why, data=data)
+
+
+def forks_need(thread_id: str) -> Conflict:
+    """A copy of the thread shares its history."""
+    return Conflict(
+        "Forks of this thread still need it, so Codex does not delete it. Delete the "
+        "forks first, or archive it.",
+        data={"what": "forks", "threadId": thread_id},
+    )
+
+
+def turn_not_found(turn_id: str | None) -> NotFound:
+    """The thread has no such turn, or it still runs."""
+    return NotFound(
+        "This thread has no such turn, or it has not ended yet. `threadgate read` shows "
+        "the newest ones.",
+        data={"kind": "turn", "id": turn_id or ""},
+    )
+
+
+def other_last_turn(turn: Turn | None) -> Conflict:
+    """The thread went on since the client looked."""
+    data: dict[str, object] = {"what": "lastTurn"}
+    if turn is not None:
+        data["turn"] = turn.model_copy(update={"items": None}).wire()
+    return Conflict(
+        "The thread has gone on since this message was written; nothing was sent. Read "
+        "the newest turn, then send again if it still fits.",
+        data=data,
+    )
+
+
+def outcome_unknown(key: str, method: str, thread_id: str | None) -> OutcomeUnknown:
+    """The act may have happened; it will not be sent again under this key."""
+    data = {"requestKey": key, "method": method}
+    if thread_id is not None:
+        data["threadId"] = thread_id
+    return OutcomeUnknown(
+        "Codex was asked and did not say whether it did it. Look at the thread: if the "
+        "message is not there, send it again (as a new message).",
+        data=data,
+    )
+
+
+def storage_failed(what: str) -> Internal:
+    """The state folder cannot be written, so nothing may be done."""
+    return Internal(
+        f"The Agent cannot write its {what} (is the disk full?), so nothing was done. "
+        "Make room on the workstation, then try again."
+    )
+
+
+def writer_down(reason: str, *, at_ms: int) -> CodexUnavailable:
+    """An app-server of ours could not be started, or died before the act."""
+    gate = GateState(
+        state=GatePosition.READ_ONLY,
+        reason=GateReason.RUNTIME_DOWN,
+        since=at_ms,
+        retry_after_ms=1_000,
+    )
+    return CodexUnavailable(
+        f"Codex ended before anything was sent ({reason[:200]}). Try again.",
+        data={"gate": gate.wire()},
+        retry_after_ms=1_000,
+    )
+
+
+def failed_before(exc: AdapterError, *, thread_id: str, at_ms: int) -> Refusal:
+    """Return the refusal for an error that certainly had no effect."""
+    match exc:
+        case ThreadUnknownError():
+            return thread_not_found(thread_id)
+        case ThreadArchivedError():
+            return NotResumable(
+                "This thread is archived: it can be read, not continued. Unarchive it "
+                f"(`threadgate unarchive {thread_id}`), then send again.",
+                data={"threadId": thread_id},
+            )
+        case ThreadLockedError():
+            return owned_elsewhere(thread_id, None)
+        case ThreadForkedError():
+            return forks_need(thread_id)
+        case TurnUnknownError():
+            return turn_not_found(None)
+        case CodexOverloadedError():
+            return Overloaded("Codex has too much to do right now. Try again.")
+        case CodexRefusedError(method="thread/resume"):
+            return NotResumable(
+                f"Codex does not continue this thread: {exc.message[:_MESSAGE]}",
+                data={"threadId": thread_id},
+            )
+        case CodexRefusedError() if not_offered(exc):
+            return UnavailableFeature(
+                f"The Codex that runs here does not offer this ({exc.method}). A newer "
+                "one may; `gateway/capabilities` says what this one has.",
+                data={"feature": exc.method},
+            )
+        case CodexRefusedError():
+            return RuntimeFailure(
+                f"Codex refused: {exc.message[:_MESSAGE]}",
+                data={
+                    "method": exc.method,
+                    "code": exc.code,
+                    "message": exc.message[:_MESSAGE],
+                },
+            )
+        case NoAnswerError():
+            return Timeout("Codex did not answer in time; nothing was done. Try again.")
+        case NotRecordedError():
+            return storage_failed("list of processes")
+        case BinaryNotFoundError():  # it is being updated, or was removed
+            return writer_down("it cannot be started", at_ms=at_ms)
+        case ReaderFirstError():
+            return writer_down("it is being started", at_ms=at_ms)
+        case ChildExitedError() | NotDeliveredError() | HandshakeFailedError():
+            return writer_down(str(exc), at_ms=at_ms)
+        case _:
+            return RuntimeFailure(
+                f"Codex answered in a way that we do not understand: {exc}"[:_MESSAGE],
+                data={"method": "", "code": 0, "message": str(exc)[:_MESSAGE]},
+            )
+
+
+def is_lock(exc: AdapterError) -> bool:
+    """Whether the refusal means that somebody has the thread's lock."""
+    return isinstance(exc, ThreadLockedError)

@@ -1,0 +1,186 @@
+"""Rename, archive, unarchive, delete: acts on a thread that need not be loaded. Trio shell.
+
+PROTOCOL.md sections 3 and 4. They go through the reader. A rename leaves a lease of ours
+as it is; before the others our own idle one is ended, and its process is gone when the
+act is sent. What is wanted is compared with the thread as it is read back: so an act that
+nobody answered can be known to have happened.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Generic, TypeVar
+
+import trio
+
+from adapter.errors import AdapterError, NoAnswerError
+from adapter.runtime import Guard
+from agent.access.scopes import Caller, check_access, check_alive
+from agent.app_servers.lease import Lease
+from agent.limits import LEASE_IDLE_S
+from agent.mutations.carry import Sent
+from agent.mutations.newest_turn import check_idle
+from agent.mutations.patience import Patience
+from agent.mutations.refusals import is_lock, owned_elsewhere, running
+from agent.mutations.thread_locks import ThreadLocks
+from agent.mutations.thread_wishes import Wish
+from agent.mutations.way import Way
+from agent.records.ledger import Flight
+from transport.errors import Refusal
+from transport.protocol.base import WireModel
+from transport.protocol.thread_acts import ThreadAct
+from transport.protocol.threads import Thread
+
+P = TypeVar("P", bound=ThreadAct)
+R = TypeVar("R", bound=WireModel)
+
+
+class ThreadActs:
+    """Carries wishes out, one at a time on one thread. `judged`: threads as they stand."""
+
+    def __init__(
+        self, way: Way, *, locks: ThreadLocks, judged: Callable[[Thread], Thread]
+    ) -> None:
+        self._way = way
+        self._locks = locks
+        self._patience = Patience(keeper=way.keeper, watch=way.watch)
+        self._judged = judged
+
+    async def run(self, caller: Caller, wish: Wish[P, R], params: P) -> R:
+        """Go the way of a mutation, once for its key. Raises: Refusal."""
+        check_access(caller, wish.method)
+        wish.check(params)
+        going = _Going(self._way, caller, wish, params, self._judged)
+
+        async def attempt(flight: Flight) -> R:
+            async with self._locks.holding(params.thread_id):
+                return await going.attempt(flight)
+
+        async def act(flight: Flight) -> R:
+            attempting = partial(attempt, flight)
+            return await self._patience.attempting(
+                params.wait_ms, params.thread_id, attempting
+            )
+
+        return await self._way.ledger.once(
+            caller,
+            wish.method.name,
+            params,
+            key=params.request_key,
+            result=wish.method.result,
+            act=act,
+            settle=going.settled,
+        )
+
+
+class _Going(Generic[P, R]):
+    """One wish of one caller on its way."""
+
+    def __init__(
+        self,
+        way: Way,
+        caller: Caller,
+        wish: Wish[P, R],
+        params: P,
+        judged: Callable[[Thread], Thread],
+    ) -> None:
+        self._way = way
+        self._caller = caller
+        self._wish = wish
+        self._params = params
+        self._judged = judged
+
+    @property
+    def _thread_id(self) -> str:
+        return self._params.thread_id
+
+    async def attempt(self, flight: Flight) -> R:
+        """Look, end our own writer where it is in the way, act, read back."""
+        wish, params = self._wish, self._params
+        check_alive(self._caller)
+        self._way.keeper.check(self._thread_id)
+        before = await self._way.sight.thread(self._caller, self._thread_id)
+        if wish.is_so(before, params):
+            return wish.result(self._judged(before))
+        wish.check_thread(before)
+        lease = self._way.pool.lease_of(self._thread_id)
+        if wish.ends_lease and lease is not None:
+            await self._let_go(lease)
+
+        async def steps(sent: Sent) -> R:
+            await self._way.ledger.hand(flight, wish.method.name)
+            guard = self._way.guard(self._caller, self._thread_id)
+            await self._send(sent.behind(guard))
+            result = await self._outcome(before)
+            await self._way.ledger.done(flight, result)
+            return result
+
+        return await self._way.carrier.carry(flight, None, steps)
+
+    async def settled(self) -> R | None:
+        """Return the result where an act of unknown outcome has happened after all."""
+        if not await self._has_happened():
+            return None
+        if self._wish.leaves_nothing:
+            return self._wish.result(None)
+        thread = await self._way.sight.thread(self._caller, self._thread_id)
+        return self._wish.result(self._judged(thread))
+
+    async def _send(self, guard: Guard) -> None:
+        acts = self._way.supervisor.reader.acts
+        try:
+            await self._wish.send(acts, self._params, guard)
+        except NoAnswerError:
+            if not await self._has_happened():  # noqa: ASYNC120 - the read-back decides
+                raise
+        except AdapterError as exc:
+            if not is_lock(exc):
+                raise
+            holder = self._way.watch.holders([self._thread_id]).get(self._thread_id)
+            raise owned_elsewhere(self._thread_id, holder) from exc
+
+    async def _has_happened(self) -> bool:
+        try:
+            thread = await self._way.supervisor.reader.read_thread(self._thread_id)
+        except AdapterError as exc:
+            return self._wish.shows_in(exc)
+        except Refusal:
+            return False
+        return self._wish.is_so(thread, self._params)
+
+    async def _outcome(self, before: Thread) -> R:
+        """Read back. What was done stays done where that fails."""
+        if self._wish.leaves_nothing:
+            return self._wish.result(None)
+        wished = self._wish.applied(before, self._params)
+        lease = self._way.pool.lease_of(self._thread_id)
+        if lease is not None and lease.key == self._thread_id:
+            lease.renamed = wished.title
+        try:
+            thread = await self._way.sight.thread(self._caller, self._thread_id)
+        except Refusal:
+            thread = wished
+        thread = self._judged(thread)
+        if not thread.archived:  # else the reader says that it is gone from the lists
+            self._way.tell(thread)
+        return self._wish.result(thread)
+
+    async def _let_go(self, lease: Lease) -> None:
+        """End our own idle writer of the thread. Raises: Conflict (running)."""
+        check_idle(lease)
+        if lease.key != self._thread_id:
+            raise running(
+                None,
+                "This is a sub-agent's thread, and its parent is being worked in "
+                f"({lease.key}). Nothing was done; try again later.",
+            )
+        writer = lease.started_writer
+        with trio.move_on_after(LEASE_IDLE_S):
+            await writer.wait_idle()
+        check_idle(lease)
+        if writer.busy:
+            raise running(
+                None,
+                "Something still runs in this thread (a command in the background, a "
+                "goal, or a question that waits); nothing was done. Stop it, or wait.",
+            )
+        await self._way.pool.end(lease)

@@ -1,0 +1,139 @@
+"""Go on from a copy of a thread, as one act. Trio shell. PROTOCOL.md sections 3 and 4.
+
+A fork is stored before its first turn. So its id is written down as soon as Codex has
+told it, and where its message is refused it is deleted again, by that id alone.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import trio
+
+from adapter.errors import AdapterError, TurnUnknownError
+from adapter.runtime import Guard, Loaded, ThreadWriter
+from agent.access.scopes import Caller, check_access, check_alive, check_settings
+from agent.limits import UNDO_S
+from agent.mutations.admission import check_size
+from agent.mutations.carry import Sent
+from agent.mutations.patience import Patience
+from agent.mutations.refusals import turn_not_found
+from agent.mutations.way import Way
+from agent.records.ledger import Flight
+from transport.errors import InvalidParams, OutcomeUnknown, Refusal
+from transport.protocol.methods import THREAD_FORK
+from transport.protocol.thread_acts import ThreadForkParams, ThreadForkResult
+
+
+@dataclass(slots=True)
+class _Made:
+    """The fork, once there is one."""
+
+    thread_id: str | None = None
+
+
+class ThreadFork:
+    """`thread/fork`."""
+
+    def __init__(self, way: Way) -> None:
+        self._way = way
+        self._patience = Patience(keeper=way.keeper, watch=way.watch)
+
+    async def run(self, caller: Caller, params: ThreadForkParams) -> ThreadForkResult:
+        """Go the way of a mutation, once for its key. Raises: Refusal."""
+        check_access(caller, THREAD_FORK)
+        check_size(params.input)
+        _check_turns(params)
+        source = await self._way.sight.thread(caller, params.thread_id)
+
+        async def act(flight: Flight) -> ThreadForkResult:
+            return await self._patience.attempting(
+                params.wait_ms,
+                params.thread_id,
+                partial(self._attempt, caller, params, source.cwd, flight),
+            )
+
+        return await self._way.ledger.once(
+            caller,
+            THREAD_FORK.name,
+            params,
+            key=params.request_key,
+            result=ThreadForkResult,
+            act=act,
+        )
+
+    async def _attempt(
+        self, caller: Caller, params: ThreadForkParams, folder: str, flight: Flight
+    ) -> ThreadForkResult:
+        check_alive(caller)
+        self._way.keeper.check(params.thread_id)
+        await self._way.inputs.prepare(caller, params.input, folder)
+        guard = self._way.guard(caller)
+        lease = await self._way.open(caller, None, guard)
+        made = _Made()
+
+        async def steps(sent: Sent) -> ThreadForkResult:
+            await self._way.ledger.hand(flight, THREAD_FORK.name)
+            writer = lease.started_writer
+            loaded = await _fork(writer, params, sent.behind(guard))
+            made.thread_id = loaded.thread.id
+            await self._way.ledger.note_thread(flight, loaded.thread.id)
+            check_settings(caller, loaded.settings, self._way.inside(caller))
+            cwd = loaded.settings.cwd
+            parts = await self._way.inputs.prepare(caller, params.input, cwd)
+            self._way.sight.learn([loaded.thread])
+            self._way.pool.hold(lease, loaded)
+            turn = await writer.start_turn(
+                parts, client_key=params.request_key, guard=guard
+            )
+            thread = self._way.pool.dressed(lease, lease.thread or loaded.thread)
+            result = ThreadForkResult(
+                thread=thread.model_copy(update={"last_turn_id": turn.id}), turn=turn
+            )
+            await self._way.record(caller, flight, result, turn)
+            return result
+
+        try:
+            with lease.used():
+                return await self._way.carrier.carry(flight, lease, steps)
+        except OutcomeUnknown:
+            raise  # its turn may run
+        except Refusal:
+            if made.thread_id is not None:
+                await self._undo(made.thread_id)  # noqa: ASYNC120 - shields itself
+            raise
+
+    async def _undo(self, fork_id: str) -> None:
+        """Delete a fork that nobody got to know; its writer has ended."""
+        with trio.move_on_after(UNDO_S, shield=True):
+            try:
+                acts = self._way.supervisor.reader.acts
+                await acts.delete(fork_id, guard=lambda: None)
+            except (AdapterError, Refusal):
+                self._way.notice(
+                    "forkLeft",
+                    "A fork was made whose message was refused, and it could not be "
+                    "deleted again. It holds nothing new: delete it.",
+                    fork_id,
+                )
+
+
+async def _fork(writer: ThreadWriter, params: ThreadForkParams, guard: Guard) -> Loaded:
+    try:
+        return await writer.fork_thread(
+            params.thread_id,
+            through=params.through_turn_id,
+            before=params.before_turn_id,
+            guard=guard,
+        )
+    except TurnUnknownError as exc:
+        wanted = params.through_turn_id or params.before_turn_id
+        raise turn_not_found(wanted) from exc
+
+
+def _check_turns(params: ThreadForkParams) -> None:
+    if params.through_turn_id is not None and params.before_turn_id is not None:
+        reason = "a fork ends with one turn or before one, not both"
+        raise InvalidParams(
+            f"beforeTurnId: {reason}.",
+            data={"field": "beforeTurnId", "reason": reason},
+        )

@@ -1,0 +1,151 @@
+"""A thread's goal: read, set, paused, cleared. Trio shell. PROTOCOL.md sections 3 and 4.
+
+An active goal starts turns by itself, so it needs a writer of ours. Pausing and clearing
+end such work: they go through the writer that has the thread (an act behind its back
+would leave it busy for ever), else through the reader, and load nothing.
+"""
+
+from collections.abc import Awaitable, Callable
+
+from adapter.errors import AdapterError
+from adapter.runtime import Guard
+from agent.access.scopes import Caller, check_alive
+from agent.app_servers.lease import Lease
+from agent.app_servers.supervisor import Supervisor
+from agent.mutations.carry import Sent
+from agent.mutations.refusals import owned_elsewhere
+from agent.mutations.taking import Taking, Wanted
+from agent.mutations.way import Way
+from agent.records.ledger import Flight
+from transport.protocol.goals import (
+    Goal,
+    GoalClearParams,
+    GoalGetParams,
+    GoalGetResult,
+    GoalPauseParams,
+    GoalResult,
+    GoalSetParams,
+)
+from transport.protocol.methods import GOAL_CLEAR, GOAL_PAUSE, GOAL_SET
+
+
+class ThreadGoal:
+    """`thread/goal/get`, `set`, `pause` and `clear`."""
+
+    def __init__(
+        self,
+        way: Way,
+        taking: Taking,
+        *,
+        supervisor: Supervisor,
+        head: Callable[[], int],
+    ) -> None:
+        self._way = way
+        self._taking = taking
+        self._supervisor = supervisor
+        self._head = head
+
+    async def get(self, caller: Caller, params: GoalGetParams) -> GoalGetResult:
+        """Return the goal. Raises: Refusal."""
+        head = self._head()
+        await self._way.sight.thread(caller, params.thread_id)
+        try:
+            goal = await self._supervisor.reader.goal(params.thread_id)
+        except AdapterError as exc:
+            raise self._way.failed_before(exc, params.thread_id) from exc
+        return GoalGetResult(goal=goal, head=head)
+
+    async def set(
+        self, caller: Caller, params: GoalSetParams, flight: Flight
+    ) -> GoalResult:
+        """Load the thread and give it an active goal. Raises: Refusal."""
+        wanted = Wanted(thread_id=params.thread_id, allow_pending=params.allow_pending)
+        async with self._taking.taken(caller, wanted, flight) as lease:
+
+            async def steps(sent: Sent) -> GoalResult:
+                await self._way.ledger.hand(flight, GOAL_SET.name)
+                goal = await lease.started_writer.set_goal(
+                    params.objective,
+                    guard=sent.behind(self._way.guard(caller, params.thread_id)),
+                )
+                lease.has_goal = True
+                result = GoalResult(goal=goal)
+                await self._way.ledger.done(flight, result, None)
+                return result
+
+            return await self._way.carrier.carry(flight, lease, steps)
+
+    async def pause(
+        self, caller: Caller, params: GoalPauseParams, flight: Flight
+    ) -> GoalResult:
+        """Start no further turn for it. Where our writer has the thread, the gate may
+        be closed. Raises: Refusal."""
+        lease = self._lease(caller, params.thread_id, ends_work=True)
+
+        async def act(guard: Guard) -> Goal | None:
+            if lease is not None:
+                with lease.used() as writer:
+                    await writer.pause_goal(guard=guard)
+                    lease.has_goal = False
+                    return await writer.goal()
+            reader = self._supervisor.reader
+            await reader.pause_goal(params.thread_id, guard=guard)
+            return await reader.goal(params.thread_id)
+
+        guard = self._guard(caller, params.thread_id, lease)
+        return await self._carry(flight, GOAL_PAUSE.name, guard, act)
+
+    async def clear(
+        self, caller: Caller, params: GoalClearParams, flight: Flight
+    ) -> GoalResult:
+        """Take it away. Raises: Refusal."""
+        lease = self._lease(caller, params.thread_id, ends_work=False)
+
+        async def act(guard: Guard) -> Goal | None:
+            if lease is not None:
+                with lease.used() as writer:
+                    await writer.clear_goal(guard=guard)
+                    lease.has_goal = False
+                    return await writer.goal()
+            reader = self._supervisor.reader
+            await reader.clear_goal(params.thread_id, guard=guard)
+            return await reader.goal(params.thread_id)
+
+        guard = self._way.guard(caller, params.thread_id)
+        return await self._carry(flight, GOAL_CLEAR.name, guard, act)
+
+    def _lease(
+        self, caller: Caller, thread_id: str, *, ends_work: bool
+    ) -> Lease | None:
+        """Return our lease of the thread, if any; refuse what is somebody else's."""
+        check_alive(caller)
+        lease = self._way.pool.lease_of(thread_id)
+        if lease is not None and lease.key != thread_id:
+            lease = None  # a sub-agent's own goal, which its parent's writer has not
+        if lease is None or not ends_work:
+            self._way.keeper.check(thread_id)
+        if lease is None:
+            holder = self._way.watch.holders([thread_id]).get(thread_id)
+            if holder is not None:
+                raise owned_elsewhere(thread_id, holder)
+        return lease
+
+    def _guard(self, caller: Caller, thread_id: str, lease: Lease | None) -> Guard:
+        if lease is None:
+            return self._way.guard(caller, thread_id)
+        return lambda: check_alive(caller)
+
+    async def _carry(
+        self,
+        flight: Flight,
+        method: str,
+        guard: Guard,
+        act: Callable[[Guard], Awaitable[Goal | None]],
+    ) -> GoalResult:
+        async def steps(sent: Sent) -> GoalResult:
+            await self._way.ledger.hand(flight, method)
+            result = GoalResult(goal=await act(sent.behind(guard)))
+            await self._way.ledger.done(flight, result, None)
+            return result
+
+        return await self._way.carrier.carry(flight, None, steps)

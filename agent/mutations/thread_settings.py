@@ -1,0 +1,53 @@
+"""Change what a thread's later turns run with. Trio shell. PROTOCOL.md section 4."""
+
+from adapter.runtime import Wishes
+from adapter.shapes.history import settings_shown
+from agent.access.scopes import Caller
+from agent.mutations.carry import Sent
+from agent.mutations.taking import Taking, Wanted
+from agent.mutations.way import Way
+from agent.records.ledger import Flight
+from transport.protocol.methods import THREAD_SETTINGS
+from transport.protocol.threads import ThreadResult, ThreadSettingsParams
+
+
+class SettingsChange:
+    """`thread/settings`, under the lock of its thread."""
+
+    def __init__(self, way: Way, taking: Taking) -> None:
+        self._way = way
+        self._taking = taking
+
+    async def run(
+        self,
+        caller: Caller,
+        params: ThreadSettingsParams,
+        folder: str | None,
+        flight: Flight,
+    ) -> ThreadResult:
+        """Change them; return the thread as it is then. Raises: Refusal."""
+        wanted = Wanted(thread_id=params.thread_id, allow_pending=params.allow_pending)
+        wishes = Wishes(
+            model=params.model,
+            effort=params.effort,
+            mode=params.mode,
+            cwd=folder,
+            sandbox=params.sandbox,
+            approval_policy=params.approval_policy,
+        )
+        async with self._taking.taken(caller, wanted, flight) as lease:
+
+            async def steps(sent: Sent) -> ThreadResult:
+                await self._way.ledger.hand(flight, THREAD_SETTINGS.name)
+                now = await lease.started_writer.change_settings(
+                    wishes,
+                    guard=sent.behind(self._way.guard(caller, params.thread_id)),
+                )
+                assert lease.thread is not None
+                thread = self._way.pool.dressed(lease, lease.thread)
+                shown = {"settings": settings_shown(now), "cwd": now.cwd}
+                result = ThreadResult(thread=thread.model_copy(update=shown))
+                await self._way.ledger.done(flight, result, None)
+                return result
+
+            return await self._way.carrier.carry(flight, lease, steps)

@@ -1,0 +1,67 @@
+"""Make a thread with its first turn, as one act. Trio shell.
+
+PROTOCOL.md sections 3 and 4. Without a turn Codex stores no thread: a refusal on the way
+leaves nothing.
+"""
+
+from adapter.runtime import NewThread
+from agent.access.scopes import Caller, check_alive, check_settings
+from agent.mutations.carry import Sent
+from agent.mutations.way import Way
+from agent.records.ledger import Flight
+from transport.protocol.methods import THREAD_START
+from transport.protocol.threads import ThreadStartParams, ThreadStartResult
+
+
+class ThreadStart:
+    """`thread/start`."""
+
+    def __init__(self, way: Way) -> None:
+        self._way = way
+
+    async def run(
+        self, caller: Caller, params: ThreadStartParams, folder: str, flight: Flight
+    ) -> ThreadStartResult:
+        """Go the way, from the first look to the record. Raises: Refusal."""
+        check_alive(caller)
+        self._way.keeper.check()
+        await self._way.inputs.prepare(caller, params.input, folder)
+        guard = self._way.guard(caller)
+        lease = await self._way.open(caller, None, guard)
+
+        async def steps(sent: Sent) -> ThreadStartResult:
+            await self._way.ledger.hand(flight, THREAD_START.name)
+            writer = lease.started_writer
+            # Without a turn no thread is stored: until then nothing has happened.
+            new = _new_thread(params, folder)
+            loaded = await writer.start_thread(new, guard=guard)
+            check_settings(caller, loaded.settings, self._way.inside(caller))
+            parts = await self._way.inputs.prepare(caller, params.input, folder)
+            await self._way.ledger.note_thread(flight, loaded.thread.id)
+            self._way.sight.learn([loaded.thread])
+            self._way.pool.hold(lease, loaded)
+            turn = await writer.start_turn(
+                parts,
+                client_key=params.request_key,
+                guard=sent.behind(guard),
+            )
+            thread = self._way.pool.dressed(lease, lease.thread or loaded.thread)
+            result = ThreadStartResult(
+                thread=thread.model_copy(update={"last_turn_id": turn.id}), turn=turn
+            )
+            await self._way.record(caller, flight, result, turn)
+            return result
+
+        with lease.used():
+            return await self._way.carrier.carry(flight, lease, steps)
+
+
+def _new_thread(params: ThreadStartParams, folder: str) -> NewThread:
+    return NewThread(
+        cwd=folder,
+        name=params.name,
+        model=params.model,
+        effort=params.effort,
+        sandbox=params.sandbox,
+        approval_policy=params.approval_policy,
+    )

@@ -1,0 +1,74 @@
+"""Stop a turn that a writer of ours runs; the gate may be closed. Trio shell.
+
+PROTOCOL.md section 4.
+"""
+
+from typing import Final
+
+from adapter.errors import AdapterError, CodexRefusedError
+from agent.access.scopes import Caller, check_alive
+from agent.mutations.carry import Sent
+from agent.mutations.refusals import owned_elsewhere, running
+from agent.mutations.way import Way
+from agent.records.ledger import Flight
+from transport.errors import NotFound, Refusal
+from transport.protocol.methods import TURN_INTERRUPT
+from transport.protocol.turns import TurnInterruptParams, TurnResult
+
+_NOT_RUNNING: Final = "This turn does not run (any more); nothing was stopped."
+
+
+class TurnInterrupt:
+    """`turn/interrupt`, and the end of all that a revoked device has started."""
+
+    def __init__(self, way: Way) -> None:
+        self._way = way
+
+    async def run(
+        self, caller: Caller, params: TurnInterruptParams, flight: Flight
+    ) -> TurnResult:
+        """Stop the turn and return it, ended. Raises: Refusal."""
+        check_alive(caller)
+        lease = self._way.pool.lease_of(params.thread_id)
+        if lease is None or not lease.started_writer.knows_turn(params.turn_id):
+            raise self._not_ours(params.thread_id)
+
+        async def steps(sent: Sent) -> TurnResult:
+            await self._way.ledger.hand(flight, TURN_INTERRUPT.name, ending=True)
+            check_alive(caller)
+            sent.is_out = True
+            try:
+                turn = await lease.started_writer.interrupt(
+                    params.turn_id, background=params.background
+                )
+            except (NotFound, CodexRefusedError) as exc:
+                raise running(None, _NOT_RUNNING) from exc
+            result = TurnResult(turn=turn)
+            await self._way.ledger.done(flight, result, turn.id)
+            return result
+
+        with lease.used():
+            return await self._way.carrier.carry(
+                flight, lease, steps, ends_writer=False
+            )
+
+    def _not_ours(self, thread_id: str) -> Refusal:
+        holder = self._way.watch.holders([thread_id]).get(thread_id)
+        if holder is not None:
+            return owned_elsewhere(thread_id, holder)
+        return running(None, _NOT_RUNNING)
+
+    async def run_for(self, device_id: str) -> list[str]:
+        """Interrupt what this device started (`revoke --stop`); return the turns."""
+        stopped: list[str] = []
+        for lease in self._way.pool.held():
+            turn_id = lease.writer.running_turn_id if lease.writer else None
+            if turn_id is None or self._way.starter_of(turn_id) != device_id:
+                continue
+            with lease.used() as writer:
+                try:
+                    await writer.interrupt(turn_id)
+                except (AdapterError, Refusal):
+                    continue  # it has ended by itself, or its process has
+            stopped.append(turn_id)
+        return stopped

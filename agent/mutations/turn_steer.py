@@ -1,0 +1,137 @@
+"""More words for a turn that a writer of ours runs. Trio shell. PROTOCOL.md section 4.
+
+Sent with the id of the turn that is meant, never as turn/start: Codex takes that for a
+steer of whatever runs, and says nothing.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from adapter.errors import CodexRefusedError
+from adapter.runtime import InputPart, Steered
+from agent.access.scopes import Caller, check_alive, check_settings
+from agent.app_servers.lease import Lease
+from agent.mutations.carry import Sent
+from agent.mutations.newest_turn import running_turn
+from agent.mutations.refusals import other_last_turn, owned_elsewhere, running
+from agent.mutations.taking import check_root
+from agent.mutations.way import Way
+from agent.records.ledger import Flight
+from transport.errors import Refusal
+from transport.protocol.methods import TURN_START, TURN_STEER
+from transport.protocol.turns import (
+    TurnStartParams,
+    TurnStartResult,
+    TurnSteerParams,
+    TurnSteerResult,
+)
+
+_NOT_RUNNING: Final = "This turn does not run (any more); nothing was sent."
+_STEERED: Final = "steered"
+
+
+class TurnSteer:
+    """`turn/steer`, and `turn/start` with `delivery: steer` while a turn runs."""
+
+    def __init__(self, way: Way) -> None:
+        self._way = way
+
+    def running_turn_id(self, thread_id: str) -> str | None:
+        """Return the turn that a writer of ours runs in this thread now."""
+        lease = self._way.pool.lease_of(thread_id)
+        if lease is None or lease.writer is None or lease.key != thread_id:
+            return None
+        return lease.writer.running_turn_id
+
+    async def run(
+        self, caller: Caller, params: TurnSteerParams, flight: Flight
+    ) -> TurnSteerResult:
+        """Steer exactly this turn. Raises: Refusal."""
+        lease = self._lease(caller, params.thread_id, params.turn_id)
+
+        async def steps(sent: Sent) -> TurnSteerResult:
+            parts = await self._way.inputs.prepare(
+                caller, params.input, lease.settings.cwd
+            )
+            await self._way.ledger.hand(flight, TURN_STEER.name)
+            steered = await self._send(
+                caller, lease, params.turn_id, parts, params.request_key, sent
+            )
+            result = TurnSteerResult(turn=steered.turn, pending=steered.pending or None)
+            await self._way.ledger.done(flight, result, steered.turn.id)
+            return result
+
+        with lease.used():
+            return await self._way.carrier.carry(
+                flight, lease, steps, ends_writer=False
+            )
+
+    async def run_start(
+        self, caller: Caller, params: TurnStartParams, turn_id: str, flight: Flight
+    ) -> TurnStartResult:
+        """Steer the turn that runs, as a turn/start asked for. Raises: Refusal."""
+        lease = self._lease(caller, params.thread_id, turn_id)
+        if params.expected_last_turn_id not in (None, turn_id):
+            raise other_last_turn(running_turn(lease))
+
+        async def steps(sent: Sent) -> TurnStartResult:
+            parts = await self._way.inputs.prepare(
+                caller, params.input, lease.settings.cwd
+            )
+            await self._way.ledger.hand(flight, TURN_START.name)
+            steered = await self._send(
+                caller, lease, turn_id, parts, params.request_key, sent
+            )
+            result = TurnStartResult(
+                turn=steered.turn,
+                delivery=_STEERED,
+                pending=steered.pending or None,
+            )
+            await self._way.ledger.done(flight, result, steered.turn.id)
+            return result
+
+        with lease.used():
+            return await self._way.carrier.carry(
+                flight, lease, steps, ends_writer=False
+            )
+
+    def _lease(self, caller: Caller, thread_id: str, turn_id: str) -> Lease:
+        """Return the lease in which this turn runs. Raises: Refusal."""
+        check_alive(caller)
+        self._way.keeper.check(thread_id)
+        lease = self._way.pool.lease_of(thread_id)
+        if lease is None:
+            raise self._not_ours(thread_id)
+        check_root(lease, thread_id)
+        turn = running_turn(lease)
+        if turn is None or turn.id != turn_id:
+            raise running(turn, _NOT_RUNNING)
+        check_settings(caller, lease.settings, self._way.inside(caller))
+        return lease
+
+    def _not_ours(self, thread_id: str) -> Refusal:
+        holder = self._way.watch.holders([thread_id]).get(thread_id)
+        if holder is not None:
+            return owned_elsewhere(thread_id, holder)
+        return running(None, _NOT_RUNNING)
+
+    async def _send(
+        self,
+        caller: Caller,
+        lease: Lease,
+        turn_id: str,
+        parts: Sequence[InputPart],
+        key: str,
+        sent: Sent,
+    ) -> Steered:
+        try:
+            return await lease.started_writer.steer(
+                turn_id,
+                parts,
+                client_key=key,
+                guard=sent.behind(self._way.guard(caller, lease.key)),
+            )
+        except CodexRefusedError as exc:
+            if (turn := running_turn(lease)) is None or turn.id != turn_id:
+                raise running(turn, _NOT_RUNNING) from exc
+            raise

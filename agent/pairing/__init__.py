@@ -1,0 +1,1 @@
+"""Devices: offered, paired, listed, revoked."""

@@ -1,0 +1,123 @@
+"""What the owner does with paired devices, over admin.sock. Trio shell.
+
+PROTOCOL.md sections 1 and 2, SECURITY.md (Revocation). Rights that are taken away are
+gone before anything else happens: the memory first, then the sessions, then the disk.
+"""
+
+from collections.abc import Awaitable, Callable
+
+import trio
+
+from agent.access.rights import Rights
+from agent.edge_limits import REVOKING_S
+from agent.errors import AuditUnavailableError, StorageError
+from agent.mutations.refusals import storage_failed
+from agent.offload import in_thread
+from agent.pairing.device_records import Device
+from agent.pairing.devices import Devices
+from agent.records.audit import Audit
+from agent.sessions.acts import Acts
+from agent.sessions.router import Call
+from agent.sessions.session_table import SessionTable
+from agent.sessions.sessions import Session
+from transport.errors import CloseCode, Internal
+from transport.protocol.admin import (
+    DeviceGrantParams,
+    DeviceListParams,
+    DeviceListResult,
+    DeviceResult,
+    DeviceRevokeParams,
+    DeviceRow,
+)
+
+
+class Owner:
+    """`device/list`, `device/grant`, `device/revoke`."""
+
+    def __init__(
+        self,
+        *,
+        devices: Devices,
+        table: SessionTable[Session],
+        acts: Acts,
+        audit: Audit,
+        rights_of: Callable[[str], Rights],
+        stop_turns_of: Callable[[str], Awaitable[object]],
+        drop_queue_of: Callable[[str], Awaitable[None]],
+        forget_blobs: Callable[[str], Awaitable[None]],
+    ) -> None:
+        self._devices = devices
+        self._table = table
+        self._acts = acts
+        self._audit = audit
+        self._rights_of = rights_of
+        self._stop_turns_of = stop_turns_of
+        self._drop_queue_of = drop_queue_of
+        self._forget_blobs = forget_blobs
+
+    async def list_all(self, call: Call, params: DeviceListParams) -> DeviceListResult:
+        """`device/list`."""
+        del call, params
+        return DeviceListResult(devices=[self._row(one) for one in self._devices.all()])
+
+    async def grant(self, call: Call, params: DeviceGrantParams) -> DeviceResult:
+        """`device/grant`: live sessions have the new rights when this answers."""
+        del call
+        self._devices.get(params.device_id)
+        try:
+            await in_thread(
+                lambda: self._audit.record(
+                    "device/grant",
+                    device=params.device_id,
+                    scopes=None if params.scopes is None else " ".join(params.scopes),
+                    ceiling=params.sandbox is not None
+                    or params.approval_policy is not None
+                    or params.roots is not None,
+                )
+            )
+        except AuditUnavailableError as exc:
+            raise storage_failed("audit log") from exc
+        try:
+            device = self._devices.grant(params)
+        except StorageError as exc:
+            raise storage_failed("file of devices") from exc
+        self.tell(device.id)
+        return DeviceResult(device=self._row(device))
+
+    async def revoke(self, call: Call, params: DeviceRevokeParams) -> DeviceResult:
+        """`device/revoke`: nothing of the device happens any more when this answers."""
+        del call
+        device = self._devices.revoke(params.device_id)
+        sessions = self.drop(device.id)
+        self._audit.note("device/revoke", device=device.id, stop=params.stop)
+        with trio.move_on_after(REVOKING_S):
+            await self._drop_queue_of(device.id)
+            for session in sessions:
+                await session.wait_gone()
+            await self._acts.stop(device.id)
+            if params.stop:
+                await self._stop_turns_of(device.id)
+        await self._forget_blobs(device.id)
+        try:
+            self._devices.save()
+        except StorageError as exc:
+            raise Internal(
+                "The device is out now, but that could not be written: make room in "
+                "the state folder and revoke it again before the Agent restarts."
+            ) from exc
+        return DeviceResult(device=self._row(device))
+
+    def tell(self, device_id: str) -> None:
+        """Give the device's sessions its rights as they are now."""
+        for session in self._table.of(device_id):
+            session.change(self._rights_of(device_id))
+
+    def drop(self, device_id: str) -> list[Session]:
+        """Hang up on every session of a device; return them."""
+        sessions = self._table.of(device_id)
+        for session in sessions:
+            session.end(CloseCode.REVOKED)
+        return sessions
+
+    def _row(self, device: Device) -> DeviceRow:
+        return device.row(sessions=len(self._table.of(device.id)))

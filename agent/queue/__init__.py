@@ -1,0 +1,1 @@
+"""Messages that wait until their thread is free."""

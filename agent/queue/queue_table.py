@@ -1,0 +1,65 @@
+"""The Agent's queue on the disk: messages that wait. Blocking I/O over `store`.
+
+PROTOCOL.md section 4. A message is there before its client hears that it is queued, and
+until it was delivered, dropped or taken back.
+"""
+
+from typing import Final
+
+from agent.queue.queue_book import Waiting, preview_of
+from agent.records.store import KeyRow, Store
+
+_COLUMNS: Final = "id, thread, device, params, created_at, expires_at"
+
+
+class QueueTable:
+    """The table `queue` of a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def load(self) -> list[Waiting]:
+        """Return all that wait, oldest first. Raises: StoreUnavailableError."""
+        with self._store.transaction() as db:
+            rows = db.execute(
+                f"SELECT {_COLUMNS} FROM queue ORDER BY number"  # noqa: S608 - a constant
+            ).fetchall()
+        return [
+            Waiting(
+                queue_id=queue_id,
+                thread_id=thread,
+                device_id=device,
+                params=params,
+                preview=preview_of(params),
+                created_at=created_at,
+                expires_at=expires_at,
+            )
+            for queue_id, thread, device, params, created_at, expires_at in rows
+        ]
+
+    def put(self, one: Waiting, key: KeyRow) -> None:
+        """Write a message together with the ledger's row of the act that queued it.
+
+        Raises: StoreUnavailableError, StoreFullError; then neither is there.
+        """
+        values = (
+            one.queue_id,
+            one.thread_id,
+            one.device_id,
+            one.params,
+            one.created_at,
+            one.expires_at,
+        )
+        with self._store.transaction() as db:
+            self._store.hand_in(db, key)
+            db.execute(
+                f"INSERT INTO queue ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608 - a constant
+                values,
+            )
+
+    def remove(self, queue_ids: list[str]) -> None:
+        """Forget messages. Raises: StoreUnavailableError."""
+        with self._store.transaction() as db:
+            db.executemany(
+                "DELETE FROM queue WHERE id = ?", [(one,) for one in queue_ids]
+            )

@@ -1,0 +1,1 @@
+"""Threads, turns, items and approvals, as one caller may see them."""

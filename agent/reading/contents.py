@@ -1,0 +1,287 @@
+"""What threads hold, for a caller: items, whole texts, diffs, words. Trio shell.
+
+PROTOCOL.md section 4. Whole texts come from this run's own events where they are there,
+else from history, which may have less; what is missing is said, never filled.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from adapter.calls.refusals import not_offered
+from adapter.errors import AdapterError, CodexRefusedError
+from adapter.runtime_store import FoundThreads, HeldText, ItemPage, TextName
+from agent.access.scopes import Caller
+from agent.access.sight import Sight, is_fenced
+from agent.app_servers.lease_pool import LeasePool
+from agent.app_servers.supervisor import Supervisor
+from agent.limits import DIFF_PAGES
+from agent.mutations.refusals import failed_before
+from agent.reading.diffs import changes_of, joined
+from agent.reading.fenced_list import fenced_page
+from agent.reading.output_cache import OutputCache
+from agent.reading.pages import fitting, foreign_cursor, unwrap_cursor, wrap_cursor
+from agent.reading.reading import Reading
+from transport.errors import InvalidParams, NotFound, Refusal, UnavailableFeature
+from transport.protocol.contents import (
+    ItemListParams,
+    ItemListResult,
+    ItemOutputParams,
+    ItemOutputResult,
+    ThreadDiffParams,
+    ThreadDiffResult,
+    ThreadFindParams,
+    ThreadFindResult,
+    ThreadHit,
+    ThreadSearchParams,
+    ThreadSearchResult,
+)
+from transport.protocol.items import Item, ItemStatus
+
+_STEP = 100  # items that the store is asked for at once
+
+
+class Contents:
+    """`item/list`, `item/output`, `thread/diff`, `thread/search`, `thread/find`."""
+
+    def __init__(
+        self,
+        *,
+        supervisor: Supervisor,
+        pool: LeasePool,
+        sight: Sight,
+        reading: Reading,
+        cache: OutputCache,
+        head: Callable[[], int],
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._supervisor = supervisor
+        self._pool = pool
+        self._sight = sight
+        self._reading = reading
+        self._cache = cache
+        self._head = head
+        self._now_ms = now_ms
+
+    async def item_list(self, caller: Caller, params: ItemListParams) -> ItemListResult:
+        """Return one page of items. Raises: Refusal."""
+        head = self._head()
+        await self._sight.thread(caller, params.thread_id)
+        listing = {
+            "method": "item/list",
+            "thread": params.thread_id,
+            "turn": params.turn_id,
+            "order": params.order,
+        }
+        cursor = unwrap_cursor(listing, params.cursor)
+        page = await self._page(params, cursor, params.limit)
+        while (fits := fitting(page.items)) < len(page.items):
+            page = await self._page(params, cursor, fits)
+        items = list(page.items)
+        if params.order == "asc" and page.next_cursor is None:
+            items += self._in_progress(params, page)
+        elif params.order == "desc" and cursor is None:
+            items[:0] = reversed(self._in_progress(params, page))
+        return ItemListResult(
+            items=items,
+            next_cursor=wrap_cursor(listing, page.next_cursor),
+            head=head,
+        )
+
+    async def _page(
+        self, params: ItemListParams, cursor: str | None, limit: int
+    ) -> ItemPage:
+        try:
+            return await self._supervisor.reader.contents.list_items(
+                params.thread_id,
+                turn_id=params.turn_id,
+                cursor=cursor,
+                limit=limit,
+                order=params.order,
+            )
+        except AdapterError as exc:
+            if isinstance(exc, CodexRefusedError) and not_offered(exc):
+                return ItemPage(items=(), next_cursor=None)  # it has no turn yet
+            raise self._refusal(exc, params.thread_id) from exc
+
+    def _in_progress(self, params: ItemListParams, page: ItemPage) -> list[Item]:
+        """Return what a writer of ours has begun: the store gets it when it ends."""
+        lease = self._pool.lease_of(params.thread_id)
+        if lease is None or lease.writer is None:
+            return []
+        running = (
+            lease.writer.running_turn_id if lease.key == params.thread_id else None
+        )
+        turn_id = params.turn_id or running
+        turn = lease.writer.live_turn(turn_id) if turn_id is not None else None
+        if turn is None or turn.thread_id != params.thread_id:
+            return []
+        told = {item.id for item in page.items}
+        return [
+            item
+            for item in turn.items or ()
+            if item.status is ItemStatus.IN_PROGRESS and item.id not in told
+        ]
+
+    async def item_output(
+        self, caller: Caller, params: ItemOutputParams
+    ) -> ItemOutputResult:
+        """Return a part of one text of an item. Raises: Refusal."""
+        await self._sight.thread(caller, params.thread_id)
+        texts = self._cache.texts(params.thread_id, params.item_id)
+        if texts is None:
+            texts = await self._stored_texts(params)
+        held = _chosen(texts, params)
+        data = held.data[params.offset : params.offset + params.limit]
+        available = len(held.data)
+        return ItemOutputResult(
+            bytes=data,
+            available=available,
+            total=held.total,
+            gap_at=held.gap_at,
+            eof=params.offset + len(data) >= available,
+        )
+
+    async def _stored_texts(
+        self, params: ItemOutputParams
+    ) -> Mapping[TextName, HeldText]:
+        try:
+            texts = await self._supervisor.reader.contents.item_texts(
+                params.thread_id, params.item_id, turn_id=params.turn_id
+            )
+        except AdapterError as exc:
+            raise self._refusal(exc, params.thread_id) from exc
+        if texts is None:
+            raise NotFound(
+                "This thread has no such item, or a very old one: name its turn too.",
+                data={"kind": "item", "id": params.item_id},
+            )
+        return texts
+
+    async def thread_diff(
+        self, caller: Caller, params: ThreadDiffParams
+    ) -> ThreadDiffResult:
+        """Return what file changes did. Raises: Refusal."""
+        head = self._head()
+        await self._sight.thread(caller, params.thread_id)
+        asked = ItemListParams(
+            thread_id=params.thread_id, turn_id=params.turn_id, order="desc"
+        )
+        items: list[Item] = []
+        cursor: str | None = None
+        for _ in range(DIFF_PAGES):
+            page = await self._page(asked, cursor, _STEP)
+            items += changes_of(page.items)
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        items.reverse()
+        diff, files, cut = joined(changes_of(items))
+        return ThreadDiffResult(
+            diff=diff, files=files, truncated=cut or cursor is not None, head=head
+        )
+
+    async def search(
+        self, caller: Caller, params: ThreadSearchParams
+    ) -> ThreadSearchResult:
+        """Return threads that exist for the caller and hold the words. Raises: Refusal."""
+        head = self._head()
+        listing = {
+            "method": "thread/search",
+            "query": params.query,
+            "archived": params.archived,
+        }
+        cursor = unwrap_cursor(listing, params.cursor)
+        snippets: dict[str, str] = {}
+        ask = partial(self._found, params, snippets)
+        if is_fenced(caller):
+            rows, following = await fenced_page(
+                ask,
+                partial(self._reading.visible, caller),
+                cursor=cursor,
+                limit=params.limit,
+            )
+        else:
+            page = await ask(cursor, params.limit)
+            while (fits := fitting(page.threads)) < len(page.threads):
+                page = await ask(cursor, fits)
+            self._sight.learn(list(page.threads))
+            rows, following = list(page.threads), page.next_cursor
+        hits = [
+            ThreadHit(thread=thread, snippet=snippets[thread.id])
+            for thread in self._reading.judged(rows)
+        ]
+        return ThreadSearchResult(
+            hits=hits, next_cursor=wrap_cursor(listing, following), head=head
+        )
+
+    async def _found(
+        self,
+        params: ThreadSearchParams,
+        snippets: dict[str, str],
+        cursor: str | None,
+        limit: int,
+    ) -> FoundThreads:
+        """Ask the store for a page; its snippets go to `snippets`."""
+        try:
+            page = await self._supervisor.reader.contents.search(
+                params.query, archived=params.archived, cursor=cursor, limit=limit
+            )
+        except AdapterError as exc:
+            raise self._refusal(exc, "") from exc
+        snippets.update(page.snippets)
+        return page
+
+    async def find(self, caller: Caller, params: ThreadFindParams) -> ThreadFindResult:
+        """Return where in a thread the words occur. Raises: Refusal."""
+        head = self._head()
+        await self._sight.thread(caller, params.thread_id)
+        listing = {
+            "method": "thread/find",
+            "thread": params.thread_id,
+            "query": params.query,
+        }
+        cursor = unwrap_cursor(listing, params.cursor)
+        try:
+            page = await self._supervisor.reader.contents.find(
+                params.thread_id, params.query, cursor=cursor, limit=params.limit
+            )
+        except AdapterError as exc:
+            if isinstance(exc, CodexRefusedError) and not_offered(exc):
+                raise _cannot_find() from exc
+            raise self._refusal(exc, params.thread_id) from exc
+        return ThreadFindResult(
+            hits=list(page.hits),
+            next_cursor=wrap_cursor(listing, page.next_cursor),
+            head=head,
+        )
+
+    def _refusal(self, exc: AdapterError, thread_id: str) -> Refusal:
+        if isinstance(exc, CodexRefusedError) and "invalid cursor" in exc.message:
+            return foreign_cursor()
+        return failed_before(exc, thread_id=thread_id, at_ms=self._now_ms())
+
+
+def _chosen(texts: Mapping[TextName, HeldText], params: ItemOutputParams) -> HeldText:
+    """Return the text that is meant. Raises: InvalidParams."""
+    fits = {path: text for (name, path), text in texts.items() if name == params.field}
+    if not fits:
+        raise _unfit("field", f"this item has no {params.field}")
+    if params.path is None:
+        if len(fits) > 1:
+            raise _unfit("path", "several files were changed: say which is meant")
+        return next(iter(fits.values()))
+    if params.path not in fits:
+        raise _unfit("path", "this item did not change that file")
+    return fits[params.path]
+
+
+def _unfit(field: str, reason: str) -> InvalidParams:
+    return InvalidParams(f"{field}: {reason}.", data={"field": field, "reason": reason})
+
+
+def _cannot_find() -> UnavailableFeature:
+    return UnavailableFeature(
+        "Codex cannot look for words inside this thread: an older Codex has written it, "
+        "or an older one runs here.",
+        data={"feature": "thread/find"},
+    )

@@ -1,0 +1,1 @@
+"""What is on record durably: request keys, queue rows, the audit."""

@@ -1,0 +1,307 @@
+"""One act a request key, one outcome for all who ask with it. Trio shell over `store`.
+
+PROTOCOL.md section 4 (Request keys). Repeats of a running call wait for it and get what
+it got. What the disk refuses to take down is kept in memory, so that a full disk cannot
+turn a done act into one that may be done again.
+"""
+
+import hashlib
+import json
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeVar
+
+import trio
+
+from agent.access.scopes import Caller
+from agent.errors import AuditUnavailableError, StoreFullError, StoreUnavailableError
+from agent.limits import OUTCOME_BYTES
+from agent.mutations.refusals import outcome_unknown, storage_failed
+from agent.offload import Runner, in_thread
+from agent.records.audit import Audit
+from agent.records.store import KeyRow, RowState, Store
+from transport.errors import Conflict, Overloaded, Refusal
+from transport.protocol.base import Params, WireModel
+
+R = TypeVar("R", bound=WireModel)
+Key = tuple[str, str]
+
+
+@dataclass(slots=True, eq=False)
+class Flight:
+    """A keyed call that runs now. `row` is what its ledger row says."""
+
+    row: KeyRow
+    landed: trio.Event = field(default_factory=trio.Event)
+    result: WireModel | None = None
+    refusal: Refusal | None = None
+    handed: bool = False
+
+    @property
+    def key(self) -> Key:
+        """The device and its request key."""
+        return self.row.device, self.row.key
+
+
+def digest(method: str, params: Params) -> str:
+    """Return what makes two calls the same: method and params, key and patience aside."""
+    values = params.wire()
+    for name in ("requestKey", "waitMs"):
+        values.pop(name, None)
+    canonical = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(f"{method}\0{canonical}".encode()).hexdigest()
+
+
+class Ledger:
+    """All request keys: those in flight, those on disk."""
+
+    def __init__(
+        self,
+        store: Store,
+        audit: Audit,
+        *,
+        now_ms: Callable[[], int],
+        run: Runner = in_thread,
+    ) -> None:
+        self._store = store
+        self._audit = audit
+        self._now_ms = now_ms
+        self._run = run
+        self._flights: dict[Key, Flight] = {}
+        self._unsaved: dict[Key, KeyRow | None] = {}
+
+    async def once(
+        self,
+        caller: Caller,
+        method: str,
+        params: Params,
+        *,
+        key: str,
+        result: type[R],
+        act: Callable[[Flight], Awaitable[R]],
+        settle: Callable[[], Awaitable[R | None]] | None = None,
+    ) -> R:
+        """Run `act` unless this key has run already; return the one outcome.
+
+        `settle`: looks whether an act of unknown outcome has happened after all, which
+        is then its outcome; `None` leaves it unknown.
+
+        Raises: Conflict (requestKey) for other params, OutcomeUnknown, what `act`
+        raises.
+        """
+        row = KeyRow(
+            device=caller.device_id,
+            key=key,
+            digest=digest(method, params),
+            method=method,
+            state=RowState.HANDED,
+            thread=getattr(params, "thread_id", None),
+            last_turn=None,
+            turn=None,
+            outcome=None,
+            at=self._now_ms(),
+        )
+        while (other := self._flights.get((row.device, key))) is not None:
+            _check_same(other.row, row)
+            await other.landed.wait()
+            if (landed := _landed(other, result)) is not None:
+                return landed
+        flight = self._flights[row.device, key] = Flight(row)
+        try:
+            known = await self._find(flight)
+            if known is None:
+                flight.result = await act(flight)
+            elif settle is not None and known.state is RowState.UNKNOWN:
+                _check_same(known, row)
+                flight.result = await self._settled(flight, known, settle)
+            else:
+                flight.result = _known(known, row, result)
+            return _as(flight.result, result)
+        except Refusal as refusal:
+            flight.refusal = refusal
+            raise
+        finally:
+            del self._flights[flight.key]
+            flight.landed.set()
+
+    async def _settled(
+        self,
+        flight: Flight,
+        known: KeyRow,
+        settle: Callable[[], Awaitable[R | None]],
+    ) -> R:
+        found = await settle()
+        if found is None:
+            raise outcome_unknown(known.key, known.method, known.thread)
+        flight.row = known
+        await self.done(flight, found)
+        return found
+
+    async def _find(self, flight: Flight) -> KeyRow | None:
+        if flight.key in self._unsaved:
+            return self._unsaved[flight.key]
+        try:
+            return await self._run(partial(self._store.find, *flight.key))
+        except StoreUnavailableError as exc:
+            raise storage_failed("ledger") from exc
+
+    async def hand(self, flight: Flight, event: str, *, ending: bool = False) -> None:
+        """Write audit and row, durable when this returns: the act may begin.
+
+        `ending`: it only ends something, so it happens even where neither can be
+        written. Raises: Internal, Overloaded; then there is no row.
+        """
+        row = flight.row
+        fields = {"device": row.device, "thread": row.thread, "key": row.key}
+        if ending:
+            self._audit.note(event, **fields)
+        work = partial(self._hand, row, event, fields, audited=ending)
+        try:
+            await self._run(work)
+        except StoreFullError as exc:
+            if not ending:
+                raise Overloaded("The ledger of messages is full; wait a day.") from exc
+            self._unsaved[flight.key] = row
+        except (StoreUnavailableError, AuditUnavailableError) as exc:
+            if not ending:
+                audit = isinstance(exc, AuditUnavailableError)
+                raise storage_failed("audit log" if audit else "ledger") from exc
+            self._unsaved[flight.key] = row
+        else:
+            self._unsaved.pop(flight.key, None)
+        flight.handed = True
+
+    def _hand(
+        self, row: KeyRow, event: str, fields: dict[str, str | None], *, audited: bool
+    ) -> None:
+        if not audited:
+            self._audit.record(event, **fields)
+        self._store.drop(row.device, row.key)  # what a full disk once kept us from
+        self._store.hand(row)
+
+    async def note_thread(self, flight: Flight, thread_id: str) -> None:
+        """Codex has told the id of the thread that this act makes."""
+        flight.row = replace(flight.row, thread=thread_id)
+        with suppress(StoreUnavailableError):  # the row without it still says unknown
+            await self._run(partial(self._store.put, flight.row))
+
+    async def done(
+        self, flight: Flight, result: WireModel, turn_id: str | None = None
+    ) -> None:
+        """Store the answer for repeats; `turn_id`: of the turn that the act started."""
+        flight.row = self._as_done(flight.row, result, turn_id)
+        await self._settle(flight, partial(self._store.put, flight.row), flight.row)
+
+    def _as_done(self, row: KeyRow, result: WireModel, turn_id: str | None) -> KeyRow:
+        outcome = result.model_dump_json(by_alias=True, exclude_none=True)
+        if len(outcome) > OUTCOME_BYTES:
+            outcome = _without_items(result)
+        at = self._now_ms()
+        return replace(row, state=RowState.DONE, turn=turn_id, outcome=outcome, at=at)
+
+    async def keep(
+        self,
+        flight: Flight,
+        event: str,
+        result: WireModel,
+        store: Callable[[KeyRow], None],
+    ) -> None:
+        """An act of ours alone: it and its answer are on the disk together, or neither.
+
+        `store` writes both, in one transaction. Raises: Internal, Overloaded.
+        """
+        row = self._as_done(flight.row, result, None)
+        fields = {"device": row.device, "thread": row.thread, "key": row.key}
+
+        def work() -> None:
+            self._audit.record(event, **fields)
+            store(row)
+
+        try:
+            await self._run(work)
+        except StoreFullError as exc:
+            raise Overloaded("The ledger of messages is full; wait a day.") from exc
+        except (StoreUnavailableError, AuditUnavailableError) as exc:
+            audit = isinstance(exc, AuditUnavailableError)
+            raise storage_failed("audit log" if audit else "ledger") from exc
+        flight.row = row
+
+    async def unknown(self, flight: Flight) -> None:
+        """Nobody knows whether it happened; it will never be sent again."""
+        flight.row = replace(flight.row, state=RowState.UNKNOWN)
+        await self._settle(flight, partial(self._store.put, flight.row), flight.row)
+
+    async def drop(self, flight: Flight) -> None:
+        """It certainly did not happen: the key is free again."""
+        await self._settle(flight, partial(self._store.drop, *flight.key), None)
+
+    async def _settle(
+        self, flight: Flight, work: Callable[[], None], row: KeyRow | None
+    ) -> None:
+        try:
+            await self._run(work)
+        except StoreUnavailableError:
+            self._unsaved[flight.key] = row
+        else:
+            self._unsaved.pop(flight.key, None)
+
+    async def is_ours(self, thread_id: str, turn_id: str) -> bool:
+        """Whether a turn was started through this ledger."""
+        try:
+            return await self._run(partial(self._store.knows_turn, thread_id, turn_id))
+        except StoreUnavailableError:
+            return False
+
+    async def has_unknown(self, thread_id: str) -> bool:
+        """Whether some act on this thread was never answered."""
+        try:
+            return await self._run(partial(self._store.has_unknown, thread_id))
+        except StoreUnavailableError:
+            return False
+
+    async def prune(self) -> None:
+        """Forget what is past its time."""
+        with suppress(StoreUnavailableError):
+            await self._run(partial(self._store.prune, self._now_ms()))
+
+
+def _check_same(one: KeyRow, other: KeyRow) -> None:
+    if one.digest != other.digest:
+        raise Conflict(
+            "This request key was used for something else. Use a new key for a new act.",
+            data={"what": "requestKey"},
+        )
+
+
+def _landed(flight: Flight, result: type[R]) -> R | None:
+    """Return or raise what the first call got; `None`: it ended without a trace."""
+    if flight.refusal is not None:
+        first = flight.refusal
+        raise type(first)(
+            first.message,
+            data=first.data,
+            retryable=first.retryable,
+            retry_after_ms=first.retry_after_ms,
+        )
+    return None if flight.result is None else _as(flight.result, result)
+
+
+def _known(known: KeyRow, row: KeyRow, result: type[R]) -> R:
+    _check_same(known, row)
+    if known.state is RowState.DONE and known.outcome is not None:
+        return result.model_validate_json(known.outcome)
+    raise outcome_unknown(known.key, known.method, known.thread)
+
+
+def _as(value: WireModel, result: type[R]) -> R:
+    assert isinstance(value, result)
+    return value
+
+
+def _without_items(result: WireModel) -> str:
+    values = result.model_dump(
+        by_alias=True, exclude_none=True, exclude={"turn": {"items"}}
+    )
+    return json.dumps(values)

@@ -1,0 +1,1 @@
+"""Connected devices, their requests and the doors they come through."""
