@@ -10,7 +10,7 @@ LOCKLESS := 0.144.4
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 CODE := agent adapter transport generated clients
 
-.PHONY: demo test serve setup format lint types contracts generated pytest bench clean
+.PHONY: demo test faults serve setup format lint types contracts generated pytest clean
 
 demo: setup
 	$(BIN)/threadgate demo
@@ -44,7 +44,7 @@ format: setup
 lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/flake8-async --disable=ASYNC114,ASYNC128,ASYNC9 $$(git ls-files "*.py" ":!tests")
+	git ls-files "*.py" ":!tests" | xargs -n 100 -P 2 $(BIN)/flake8-async --disable=ASYNC114,ASYNC128,ASYNC9
 
 types: setup
 	$(BIN)/mypy $(CODE) tests
@@ -58,6 +58,10 @@ generated: setup
 
 pytest: setup
 	$(BIN)/pytest
+
+# Every row of docs/RELIABILITY.md, the long ones too.
+faults: setup $(CACHE)/codex/$(LOCKLESS)/.installed
+	$(BIN)/pytest tests/faults -m "long or not long"
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
