@@ -141,6 +141,13 @@ class NoAnswerError(AdapterError):
         return f"{self.method} was sent and not answered"
 
 
+class DiedUnansweredError(NoAnswerError):
+    """Sent, and the process died before it answered: known at once, not by a deadline."""
+
+    def __str__(self) -> str:
+        return f"{self.method} was sent to a process that died"
+
+
 class AnswerShapeError(AdapterError):
     """An answer does not have the shape of the generated schema."""
 

@@ -7,14 +7,17 @@ be sent twice. The kernel's lock goes with the process, however it ends.
 import fcntl
 import os
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from agent.clocks import wall_ms
 from agent.errors import AgentError
 from transport.keys import open_private_folder
 
 _NAME: Final = "agent.lock"
+_NOTE: Final = 64  # bytes: a pid, and ms since the epoch
 
 
 class FolderInUseError(AgentError):
@@ -33,7 +36,7 @@ def hold_folder(folder: Path) -> Generator[None]:
     try:
         _lock(descriptor, folder)
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        os.pwrite(descriptor, f"{os.getpid()} {wall_ms()}".encode(), 0)
         yield
     finally:
         os.close(descriptor)
@@ -43,10 +46,18 @@ def _lock(descriptor: int, folder: Path) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        holder = "unknown"
-        with suppress(ValueError):
-            holder = str(int(os.pread(descriptor, 20, 0)))
         raise FolderInUseError(
-            f"Another Agent (process {holder}) runs on {folder}. Use that one, stop it, "
-            "or set THREADGATE_STATE_DIR to another folder."
+            f"Another Agent ({_holder(descriptor)}) runs on {folder}. Use that one, stop "
+            "it, or set THREADGATE_STATE_DIR to another folder."
         ) from None
+
+
+def _holder(descriptor: int) -> str:
+    """Say who holds the lock, as far as it has written that down."""
+    words = os.pread(descriptor, _NOTE, 0).split()
+    try:
+        pid, since_ms = map(int, words)
+    except ValueError:  # it has just come
+        return "it is starting"
+    since = datetime.fromtimestamp(since_ms / 1000, tz=UTC).astimezone()
+    return f"process {pid}, since {since:%Y-%m-%d %H:%M:%S}"

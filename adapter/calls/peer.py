@@ -26,6 +26,7 @@ from adapter.errors import (
     AnswerShapeError,
     CodexOverloadedError,
     CodexRefusedError,
+    DiedUnansweredError,
     NoAnswerError,
     NotDeliveredError,
 )
@@ -235,7 +236,9 @@ class Peer:
 def _result(waiting: _Waiting) -> dict[str, Any]:
     outcome = waiting.outcome
     if outcome is None:
-        raise (NoAnswerError if waiting.sent else NotDeliveredError)(waiting.method)
+        if not waiting.sent:
+            raise NotDeliveredError(waiting.method)
+        raise (DiedUnansweredError if waiting.gone else NoAnswerError)(waiting.method)
     if isinstance(outcome, Failed):
         overloaded = outcome.code == OVERLOADED
         error = CodexOverloadedError if overloaded else CodexRefusedError

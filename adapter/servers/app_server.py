@@ -23,6 +23,7 @@ from adapter.errors import (
     AdapterError,
     ChildExitedError,
     CodexRefusedError,
+    DiedUnansweredError,
     NoAnswerError,
     NotDeliveredError,
 )
@@ -115,7 +116,8 @@ class AppServer:
         """Send a command; return its result. Raises what `Peer.call` raises, refined.
 
         A deadline that passes is followed by a question that costs nothing; without an
-        answer to that one the process hangs and is ended, before this raises.
+        answer to that one the process hangs and is ended, before this raises
+        DiedUnansweredError. One thread that hangs is no dead process: NoAnswerError.
         """
         try:
             return await self.peer.call(
@@ -126,9 +128,11 @@ class AppServer:
             )
         except CodexRefusedError as exc:
             raise refined(exc) from None
-        except (NoAnswerError, NotDeliveredError):
+        except (NoAnswerError, NotDeliveredError) as exc:
             if not self.gone:
                 await self._end_if_hung()  # noqa: ASYNC120 - cancelled: nobody asks any more
+            if self.gone and isinstance(exc, NoAnswerError):
+                raise DiedUnansweredError(exc.method) from exc
             raise
         finally:
             self.tell()

@@ -4,6 +4,7 @@ Who needs the reader takes `reader`: there, or a retryable refusal. The gate hea
 every change through `on_change`.
 """
 
+import logging
 import random
 from collections.abc import Callable
 from typing import Final
@@ -13,6 +14,7 @@ import trio
 from adapter.errors import AdapterError, told_at_start
 from adapter.runtime import Emit, Emitted, Reader, Runtime, RuntimeInfo
 from agent.app_servers.restart import RestartPolicy
+from agent.faults import fault_of
 from transport.errors import CodexUnavailable
 from transport.protocol.events import RuntimeChanged
 from transport.protocol.gateway import (
@@ -23,6 +25,7 @@ from transport.protocol.gateway import (
     RuntimeState,
 )
 
+_LOG: Final = logging.getLogger(__name__)
 NAME: Final = "codex"
 _ERROR: Final = 300  # characters of a runtime's last words that clients are told
 
@@ -99,7 +102,7 @@ class Supervisor:
                         task_status.started()
                         first = False
                     await trio.sleep_forever()
-            except (AdapterError, OSError) as exc:
+            except Exception as exc:  # noqa: BLE001 - no fault of it may end the Agent
                 jitter = random.random()  # noqa: S311 - no secret
                 pause = policy.failed(now_s=trio.current_time(), jitter=jitter)
                 self._down(_why(exc, served=served), pause, failing=policy.is_failing)
@@ -149,6 +152,9 @@ class Supervisor:
 
 def _why(exc: Exception, *, served: bool) -> str:
     """Return what all devices may know: codex's own words only of a start that failed."""
+    if not isinstance(exc, AdapterError | OSError):
+        _LOG.error("the reader failed: %s", fault_of(exc))
+        return "the Agent has a fault; its log says where"
     return str(exc) if served else told_at_start(exc)
 
 

@@ -25,7 +25,7 @@ from tests.support.real_agent import (
 )
 from tests.support.served_agent import app_servers, is_alive
 from transport.client import Client
-from transport.errors import CodexUnavailable, Timeout
+from transport.errors import CodexUnavailable
 from transport.protocol import threads, turns
 from transport.protocol.gateway import RuntimePhase
 from transport.protocol.methods import (
@@ -83,9 +83,9 @@ async def test_a_reader_that_hangs_is_replaced_and_reads_go_on(version: str) -> 
             thread = await new_thread(client, str(home.workspace))
             await freeze(reader)
             read = threads.ThreadReadParams(thread_id=thread)
-            with pytest.raises(Timeout) as refusal:
+            with pytest.raises(CodexUnavailable) as refusal:
                 await client.call(THREAD_READ, read)
-            assert refusal.value.retryable
+            assert refusal.value.data["gate"]["reason"] == "runtimeDown"
             while (await status(client)).runtime.state is not RuntimePhase.READY:
                 assert not is_alive(reader)
             assert (await client.call(THREAD_READ, read)).thread.id == thread
@@ -137,8 +137,9 @@ async def test_reads_that_wait_for_a_reader_that_dies_are_answered_at_once() -> 
             refused: list[bool] = []
 
             async def wait_for_it() -> None:
-                with pytest.raises((Timeout, CodexUnavailable)) as refusal:
+                with pytest.raises(CodexUnavailable) as refusal:
                     await client.call(THREAD_READ, read, timeout_s=30)
+                assert refusal.value.data["gate"]["reason"] == "runtimeDown"
                 refused.append(refusal.value.retryable)
 
             async with trio.open_nursery() as nursery:

@@ -14,6 +14,7 @@ from adapter.errors import (
     ChildExitedError,
     CodexOverloadedError,
     CodexRefusedError,
+    DiedUnansweredError,
     HandshakeFailedError,
     NoAnswerError,
     NotDeliveredError,
@@ -313,7 +314,7 @@ async def test_dying_after_the_bytes_is_unknown_and_before_them_certain(
                     await writer.start_turn(["x"], client_key=KEY, guard=open_gate)
                 except NotDeliveredError as exc:
                     outcomes.append(exc)
-    assert [type(one) for one in outcomes] == [NoAnswerError, NotDeliveredError]
+    assert [type(one) for one in outcomes] == [DiedUnansweredError, NotDeliveredError]
 
 
 async def test_a_refused_turn_leaves_a_new_threads_name_unsaid(folder: Path) -> None:
