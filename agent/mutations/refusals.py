@@ -10,6 +10,7 @@ from adapter.errors import (
     ChildExitedError,
     CodexOverloadedError,
     CodexRefusedError,
+    DiedUnansweredError,
     HandshakeFailedError,
     NoAnswerError,
     NotDeliveredError,
@@ -135,17 +136,20 @@ def storage_failed(what: str) -> Internal:
 
 def writer_down(reason: str, *, at_ms: int) -> CodexUnavailable:
     """An app-server of ours could not be started, or died before the act."""
+    return _down(
+        f"Codex ended before anything was sent ({reason[:200]}). Try again.",
+        at_ms=at_ms,
+    )
+
+
+def _down(message: str, *, at_ms: int) -> CodexUnavailable:
     gate = GateState(
         state=GatePosition.READ_ONLY,
         reason=GateReason.RUNTIME_DOWN,
         since=at_ms,
         retry_after_ms=1_000,
     )
-    return CodexUnavailable(
-        f"Codex ended before anything was sent ({reason[:200]}). Try again.",
-        data={"gate": gate.wire()},
-        retry_after_ms=1_000,
-    )
+    return CodexUnavailable(message, data={"gate": gate.wire()}, retry_after_ms=1_000)
 
 
 def failed_before(exc: AdapterError, *, thread_id: str, at_ms: int) -> Refusal:
@@ -186,6 +190,12 @@ def failed_before(exc: AdapterError, *, thread_id: str, at_ms: int) -> Refusal:
                     "code": exc.code,
                     "message": exc.message[:_MESSAGE],
                 },
+            )
+        case DiedUnansweredError():
+            return _down(
+                "Codex ended while it was asked; nothing was done. It is being started "
+                "again: try again in a moment.",
+                at_ms=at_ms,
             )
         case NoAnswerError():
             return Timeout("Codex did not answer in time; nothing was done. Try again.")
