@@ -10,7 +10,7 @@ LOCKLESS := 0.144.4
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 CODE := agent adapter transport generated clients
 
-.PHONY: demo test faults serve setup format lint types contracts generated pytest clean
+.PHONY: demo test faults serve setup format lint types mypy pyright contracts generated pytest clean
 
 demo: setup
 	$(BIN)/threadgate demo
@@ -18,7 +18,9 @@ demo: setup
 serve: setup
 	$(BIN)/threadgate serve
 
-test: setup $(CACHE)/codex/$(LOCKLESS)/.installed lint types contracts generated pytest
+test: setup $(CACHE)/codex/$(LOCKLESS)/.installed
+	$(MAKE) --no-print-directory -j2 lint mypy pyright contracts generated
+	$(MAKE) --no-print-directory pytest
 
 setup: $(STAMP)
 
@@ -44,10 +46,14 @@ format: setup
 lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	git ls-files "*.py" ":!tests" | xargs -n 100 -P 2 $(BIN)/flake8-async --disable=ASYNC114,ASYNC128,ASYNC9
+	git grep -lw -e async -e trio -- "*.py" ":!tests" | xargs -n 64 -P 2 $(BIN)/flake8-async --disable=ASYNC114,ASYNC128,ASYNC9
 
-types: setup
+types: mypy pyright
+
+mypy: setup
 	$(BIN)/mypy $(CODE) tests
+
+pyright: setup
 	$(BIN)/basedpyright
 
 contracts: setup
