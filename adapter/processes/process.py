@@ -9,11 +9,13 @@ back, and a full pipe can neither stall a turn nor keep the child from ending.
 """
 
 import os
+import secrets
 import signal
 import subprocess
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import trio
@@ -36,6 +38,7 @@ from adapter.processes.identity import Identity
 from adapter.processes.log_ring import LogRing
 from adapter.processes.login_shells import end_shells, snapshot_shells, still_living
 from adapter.processes.process_table import identify
+from adapter.processes.stragglers import end_stragglers, mark_environ
 from adapter.processes.sweep import write_record
 from adapter.runtime import Guard
 from transport.background import open_background
@@ -74,6 +77,7 @@ class Child:
         self.log = LogRing()
         self._launch = launch
         self._ears = ears
+        self._mark = secrets.token_hex(16)
         # A direct call, not trio's worker thread: so a guard's look and the start have
         # no checkpoint between them. It takes about a millisecond (vfork).
         self._popen = subprocess.Popen(  # noqa: TID251, S603 - this is open_child
@@ -82,7 +86,7 @@ class Child:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=dict(launch.environ),
+            env={**launch.environ, **mark_environ(self._mark)},
             cwd=launch.cwd,
             start_new_session=True,
         )
@@ -189,7 +193,9 @@ class Child:
         identity = identify(self.pid)
         try:
             if identity is not None:
-                self._record = write_record(self._launch.records, identity)
+                self._record = write_record(
+                    self._launch.records, identity, mark=self._mark
+                )
         except OSError as exc:
             self._fault = NotRecordedError(self.name)
             self._fault.__cause__ = exc
@@ -250,12 +256,14 @@ class Child:
             self._signal_group(number)
         await self._exited.wait()  # after SIGKILL: without it the lease is not free
         self._signal_group(signal.SIGKILL)  # what outlived its leader
-        self._popen.wait()
+        killed = self._popen.wait() != 0
         if self._record is not None:
             self._record.unlink(missing_ok=True)
         with trio.move_on_after(OUTPUT_AFTER_EXIT_S):
             await self._output_ended.wait()
         await end_shells(shells)
+        end = partial(end_stragglers, self._mark, self.name, killed=killed)
+        await trio.to_thread.run_sync(end)
 
     async def _let_shells_finish(self) -> None:
         with trio.move_on_after(SHELL_WAIT_S):

@@ -24,6 +24,10 @@ class ProcessTable(Protocol):
         """Read the whole table."""
         ...
 
+    def marked(self, entry: str) -> list[int]:
+        """Return the living processes of ours whose environment has `NAME=value`."""
+        ...
+
     def hold(self, identity: Identity) -> Held | None:
         """Return exactly this process, to be released; `None`: it has ended."""
         ...

@@ -60,6 +60,17 @@ def rows() -> Iterator[Row]:
         yield Row(pid=pid, parent=parent, group=group, dead=dead)
 
 
+def marked(entry: str) -> list[int]:
+    """Return the living processes of ours whose environment has `NAME=value`."""
+    name, _, value = entry.partition("=")
+    found: list[int] = []
+    for pid in psutil.pids():
+        with suppress(psutil.Error, OSError):  # gone, or another user's
+            if psutil.Process(pid).environ().get(name) == value:
+                found.append(pid)
+    return found
+
+
 def hold(identity: Identity) -> Held | None:
     """Return exactly this process, or `None`: it has ended."""
     if identify(identity.pid) != identity:

@@ -59,6 +59,20 @@ def rows() -> Iterator[Row]:
             )
 
 
+def marked(entry: str) -> list[int]:
+    """Return the living processes of ours whose environment has `NAME=value`."""
+    wanted, found = entry.encode(), list[int]()
+    for name in os.listdir(_PROC):
+        if name.isdigit():
+            try:
+                environ = (_PROC / name / "environ").read_bytes()
+            except OSError:
+                continue  # gone, or another user's
+            if wanted in environ.split(b"\0"):
+                found.append(int(name))
+    return found
+
+
 def hold(identity: Identity) -> Held | None:
     """Open a pidfd of exactly this process, or `None`: it has ended."""
     try:
@@ -84,10 +98,13 @@ def wait_gone(left: Sequence[Held], seconds: float) -> list[Held]:
     for fd in living:
         poll.register(fd, select.POLLIN)
     deadline = time.monotonic() + seconds
-    while living and (more := deadline - time.monotonic()) > 0:
+    while living:
+        more = max(0.0, deadline - time.monotonic())
         for fd, _ in poll.poll(more * 1000):
             poll.unregister(fd)
             living.pop(fd, None)
+        if not more:
+            break
     return list(living.values())
 
 

@@ -16,6 +16,7 @@ from typing import Any, Final, cast
 from adapter.limits import SWEEP_S
 from adapter.processes.identity import Held, Identity
 from adapter.processes.process_table import HERE, ProcessTable
+from adapter.processes.stragglers import end_stragglers
 
 SUFFIX: Final = ".json"
 MODE: Final = 0o600
@@ -29,14 +30,17 @@ class Swept:
     killed: bool
 
 
-def write_record(records: Path, identity: Identity) -> Path:
-    """Note a process that we started; return the record, to be removed at its reaping."""
+def write_record(records: Path, identity: Identity, *, mark: str = "") -> Path:
+    """Note a process that we started; return the record, to be removed at its reaping.
+
+    `mark`: what all that it starts has in its environment.
+    """
     records.mkdir(mode=0o700, parents=True, exist_ok=True)
     ticks = identity.started.rpartition("/")[2]
     path = records / f"{identity.pid}-{ticks}{SUFFIX}"
     try:
         with open(path, "w", opener=_private, encoding="utf-8") as file:
-            json.dump(asdict(identity), file)
+            json.dump({**asdict(identity), "mark": mark}, file)
     except OSError:
         path.unlink(missing_ok=True)  # half a record names nobody
         raise
@@ -49,13 +53,7 @@ def _private(path: str, flags: int) -> int:
 
 def read_record(path: Path) -> Identity | None:
     """Return whom a record names; `None` where it is torn or not ours."""
-    try:
-        fields: object = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return None
-    if not isinstance(fields, dict):
-        return None
-    known = cast("dict[str, Any]", fields)
+    known = _fields(path)
     pid, started, argv = (known.get(name) for name in ("pid", "started", "argv"))
     if not isinstance(pid, int) or pid < 2 or not isinstance(argv, list):
         return None
@@ -63,10 +61,19 @@ def read_record(path: Path) -> Identity | None:
     return Identity(pid=pid, started=str(started), argv=tuple(map(str, parts)))
 
 
-def sweep(records: Path, *, table: ProcessTable = HERE) -> list[Swept]:
-    """End what an earlier Agent left alive and forget its records (≤ 2 s, blocks).
+def _fields(path: Path) -> dict[str, Any]:
+    try:
+        fields: object = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return cast("dict[str, Any]", fields) if isinstance(fields, dict) else {}
 
-    SIGTERM to each process group, SIGKILL after a second. Call it before anything of
+
+def sweep(records: Path, *, table: ProcessTable = HERE) -> list[Swept]:
+    """End what an earlier Agent left alive and forget its records (≤ 4 s, blocks).
+
+    SIGTERM to each process group, SIGKILL after a second; then what the commands of
+    those had in the background. Call it before anything of
     ours is started, and with the Agent's own lock on its state folder held.
     """
     paths = sorted(records.glob(f"*{SUFFIX}")) if records.is_dir() else []
@@ -78,6 +85,9 @@ def sweep(records: Path, *, table: ProcessTable = HERE) -> list[Swept]:
         for held in left:
             table.release(held)
     for path in paths:
+        mark = _fields(path).get("mark")
+        if isinstance(mark, str) and mark:
+            end_stragglers(mark, "an earlier codex", killed=True, table=table)
         path.unlink(missing_ok=True)
     return swept
 
