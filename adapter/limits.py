@@ -39,6 +39,7 @@ FORK_PAUSE_S: Final = 0.1  # the next try has always worked
 
 # Writing
 PROOF_S: Final = 10.0  # from the answer of turn/start to a turn seen to run
+SLEPT_MS: Final = 5_000  # a shorter sleep of the computer breaks no connection
 TURN_END_S: Final = 10.0  # from the answer of turn/interrupt to turn/completed
 SETTLE_S: Final = 2.0  # from a change of settings to the notification of it
 CONFIRM_S: Final = 15.0  # an answered approval that Codex does not confirm
@@ -81,4 +82,5 @@ NOTICES_SAID: Final = 256  # one text is said once for a thread
 APPROVALS_OPEN: Final = 64  # waiting at once in one process
 APPROVALS_KEPT: Final = 256  # that ended, for a device that repeats its answer
 APPROVAL_MS: Final = 300_000
+DEADLINES_S: Final = 5.0  # looked at this often while one is open: a sleep stops timers
 KNOWN_MODES: Final = 10_000  # threads whose history mode is remembered (≈ 1 MB)

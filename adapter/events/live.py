@@ -4,7 +4,7 @@ PROTOCOL.md section 6. Three files work on this state, by what Codex speaks of:
 `live_threads.py`, `live_turns.py`, `live_items.py`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from adapter.events.open_items import OpenItem, OpenItems
@@ -28,11 +28,13 @@ class Live:
 
     `still_running`: commands of an interrupted turn, which Codex does not stop: their
     items have ended here, their end comes later and is told to nobody. `skipped` counts
-    what was left out on purpose, by reason.
+    what was left out on purpose, by reason. `slept_ms`: for how long the computer has
+    been asleep since some moment.
     """
 
-    def __init__(self, provenance: str) -> None:
+    def __init__(self, provenance: str, slept_ms: Callable[[], int]) -> None:
         self.provenance = provenance
+        self.slept_ms = slept_ms
         self.tree = Tree()
         self.items = OpenItems()
         self.turns: dict[str, TurnRecord] = {}
@@ -63,6 +65,17 @@ class Live:
     def knows(self, turn_id: str) -> bool:
         """Whether the turn was adopted or began here."""
         return turn_id in self._known
+
+    def record(self, turn_id: str, thread_id: str, began: int) -> TurnRecord:
+        """Return a new record of a turn."""
+        return TurnRecord(
+            id=turn_id, thread_id=thread_id, started_at=began, slept=self.slept_ms()
+        )
+
+    def slept_in(self, turn_id: str) -> int:
+        """Return for how long the computer slept during a running turn (ms)."""
+        record = self.turns.get(self.turn_id(turn_id))
+        return 0 if record is None else self.slept_ms() - record.slept
 
     def remember(self, turn: Turn) -> None:
         """Keep a turn that ended, without its items; the oldest leaves."""

@@ -14,6 +14,7 @@ from adapter.events.tree import Node
 from adapter.events.turn_record import TurnRecord
 from adapter.limits import LINE_CHARS
 from adapter.runtime import RuntimeEvent
+from adapter.shapes.failures import slept_through
 from adapter.shapes.history import ended_turn
 from adapter.shapes.shapes import maybe_id, seconds, wire_id
 from adapter.shapes.texts import one_line
@@ -41,9 +42,7 @@ def adopt_turn(live: Live, node: Node, raw: Raw) -> None:
     if raw.get("status") == "inProgress" and node.active:
         node.running = turn_id
         began = seconds(raw.get("startedAt")) or 0
-        live.turns[turn_id] = TurnRecord(
-            id=turn_id, thread_id=node.id, started_at=began
-        )
+        live.turns[turn_id] = live.record(turn_id, node.id, began)
 
 
 def turn_began(live: Live, thread_id: str, raw: Raw, at: int) -> Events:
@@ -55,7 +54,7 @@ def turn_began(live: Live, thread_id: str, raw: Raw, at: int) -> Events:
         return live.skip("a turn that began twice")
     if record is None:
         began = seconds(raw.get("startedAt")) or at
-        record = TurnRecord(id=turn_id, thread_id=thread_id, started_at=began)
+        record = live.record(turn_id, thread_id, began)
     return _tell(live, node, record, at)
 
 
@@ -89,7 +88,7 @@ def ensure_told(live: Live, node: Node, turn_id: str, at: int) -> Events:
     if record is None:
         if live.knows(turn_id) or node.running not in {None, turn_id}:
             return []
-        record = TurnRecord(id=turn_id, thread_id=node.id, started_at=at)
+        record = live.record(turn_id, node.id, at)
     return [] if record.told else _tell(live, node, record, at)
 
 
@@ -182,8 +181,13 @@ def _tell(live: Live, node: Node, record: TurnRecord, at: int) -> Events:
 def _finish(
     live: Live, node: Node, record: TurnRecord, turn: Turn, at: int
 ) -> RuntimeEvent:
+    error = turn.error
+    if error is not None:
+        words = slept_through(error.message, live.slept_in(record.id))
+        error = error.model_copy(update={"message": words})
     whole = turn.model_copy(
         update={
+            "error": error,
             "usage": record.usage,
             "started_at": turn.started_at or record.started_at,
             "completed_at": turn.completed_at or at,

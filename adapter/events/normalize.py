@@ -5,7 +5,7 @@ changes in `adapter/events/live.py`. Nothing that Codex says raises here: a shap
 fit, or a name that nobody knows, is a notice and a count.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
 from adapter.errors import AnswerShapeError
@@ -29,8 +29,11 @@ _UNFIT: Final = (AnswerShapeError, *MISFITS)
 class Normalizer:
     """What one app-server process tells, as v2 events; knows what runs in it."""
 
-    def __init__(self, *, provenance: str = "codex") -> None:
-        self._live = Live(provenance)
+    def __init__(
+        self, *, provenance: str = "codex", slept_ms: Callable[[], int] = lambda: 0
+    ) -> None:
+        """`slept_ms`: for how long the computer has slept since some moment."""
+        self._live = Live(provenance, slept_ms)
         self._notices = Notices()
         self._misfits: dict[str, int] = {}
         self._ignored: dict[str, int] = {}

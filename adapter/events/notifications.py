@@ -15,7 +15,7 @@ from adapter.events.live import Events, Live
 from adapter.events.notices import notice
 from adapter.events.passing import Passed
 from adapter.limits import PLAN_STEPS, PREVIEW_CHARS, REASON_BYTES, TEXT_BYTES
-from adapter.shapes.failures import error_text
+from adapter.shapes.failures import error_text, slept_through
 from adapter.shapes.history import thread_settings_from
 from adapter.shapes.shapes import (
     mapping,
@@ -193,8 +193,10 @@ def _error(live: Live, raw: Raw, at: int) -> Events:
     if said["willRetry"] is not True:
         return []
     thread_id = wire_id(said["threadId"])
-    events = live_items.model_call_lost(live, wire_id(said["turnId"]), at)
+    turn_id = wire_id(said["turnId"])
+    events = live_items.model_call_lost(live, turn_id, at)
     words = error_text(mapping(said["error"]))
+    words = slept_through(words, live.slept_in(turn_id))
     told = notice(NoticeLevel.WARNING, "modelRetry", words, thread_id)
     return [*events, live.event(thread_id, told, at)]
 

@@ -18,11 +18,13 @@ class TurnRecord:
 
     `told`: turn/started was told. `items`: in the order in which they began; `None`
     while one is open. Ended ones leave, oldest first, when there are too many.
+    `slept`: for how long the computer had been asleep when it began.
     """
 
     id: str
     thread_id: str
     started_at: int
+    slept: int
     told: bool = False
     usage: Usage | None = None
     items: dict[str, Item | None] = field(default_factory=dict[str, Item | None])

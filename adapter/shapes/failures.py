@@ -7,7 +7,7 @@ open, for each version of Codex adds some.
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from adapter.limits import NOTICE_CHARS
+from adapter.limits import NOTICE_CHARS, SLEPT_MS
 from adapter.shapes.shapes import mapping, maybe_text, text
 from adapter.shapes.texts import prefix, without_backtrace
 from generated import codex
@@ -15,6 +15,7 @@ from transport.protocol.turns import TurnError
 
 UNNAMED: Final = "other"  # Codex's own word for a failure that has none
 _CODE_BYTES: Final = 128
+_MINUTES_FROM_S: Final = 120
 
 
 def turn_error(raw: object) -> TurnError | None:
@@ -34,6 +35,21 @@ def error_text(raw: Mapping[str, Any]) -> str:
     message = without_backtrace(text(error["message"]))
     details = without_backtrace(maybe_text(error.get("additionalDetails")) or "")
     return f"{message}: {details}" if details and details not in message else message
+
+
+def slept_through(words: str, slept_ms: int) -> str:
+    """Return the words of a failure, and that the computer slept while it came about.
+
+    A connection to the model seldom outlives that; Codex does not know why it broke.
+    """
+    if slept_ms < SLEPT_MS:
+        return words
+    seconds = round(slept_ms / 1_000)
+    slept = (
+        f"{seconds} s" if seconds < _MINUTES_FROM_S else f"{round(seconds / 60)} min"
+    )
+    note = f" (the computer was asleep for {slept} meanwhile)"
+    return words[: NOTICE_CHARS - len(note)] + note
 
 
 def _code(info: object) -> tuple[str, int | None]:
