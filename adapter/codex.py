@@ -33,6 +33,10 @@ from transport.protocol.events import Notice
 CONFIG_WARNING: Final = "configWarning"
 
 
+def _timers_ms() -> int:
+    return round(trio.current_time() * 1_000)
+
+
 class CodexRuntime(Runtime):
     """App-servers of one codex on one CODEX_HOME."""
 
@@ -43,11 +47,13 @@ class CodexRuntime(Runtime):
         home: Path | None,
         records: Path,
         now_ms: Callable[[], int],
+        up_ms: Callable[[], int] = _timers_ms,
         approval_ms: int = APPROVAL_MS,
         config: Sequence[str] = (),
     ) -> None:
         """`home`: the CODEX_HOME, `None`: what the environment says. `records`: a
-        folder of ours for {pid, start time, argv}. `config`: `-c` settings."""
+        folder of ours for {pid, start time, argv}. `config`: `-c` settings. `now_ms`:
+        the wall clock; `up_ms`: the clock of deadlines, which a sleep should not stop."""
         environ = dict(os.environ)
         if home is not None:
             environ["CODEX_HOME"] = str(home)
@@ -57,6 +63,7 @@ class CodexRuntime(Runtime):
             records=records,
             config=config,
             now_ms=now_ms,
+            up_ms=up_ms,
             mint=mint_approval_id,
             approval_ms=approval_ms,
         )

@@ -21,7 +21,7 @@ from adapter.codex import CodexRuntime
 from adapter.processes.binary import find_codex
 from adapter.processes.sweep import sweep
 from adapter.runtime import Runtime
-from agent.clocks import wall_ms
+from agent.clocks import up_ms, wall_ms
 from agent.config import Config, check_address
 from agent.door import Door, build_door
 from agent.edge import Reach, build_doors, reachable
@@ -100,6 +100,7 @@ async def _open_codex(config: Config) -> Runtime:
         now_ms=wall_ms,
         approval_ms=config.approval_ms,
     )
+        up_ms=up_ms,
 
 
 @asynccontextmanager

@@ -1,9 +1,13 @@
 """The clocks that are not Trio's. Blocking I/O."""
 
 import time
+from pathlib import Path
 from typing import Final
 
+from agent.records.ages import Instant
+
 # macOS has no CLOCK_BOOTTIME: its CLOCK_MONOTONIC goes on while the machine sleeps.
+_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _BOOT: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
@@ -15,3 +19,20 @@ def wall_ms() -> int:
 def boot_s() -> float:
     """Return seconds of a clock that goes on while the machine sleeps."""
     return time.clock_gettime(_BOOT)
+
+
+def up_ms() -> int:
+    """Return the same in ms: what deadlines are counted on."""
+    return round(boot_s() * 1_000)
+
+
+def instant() -> Instant:
+    """Return what all clocks say now."""
+    return Instant(wall=wall_ms(), boot=_boot(), up=up_ms())
+
+
+def _boot() -> str:
+    try:
+        return _BOOT_ID.read_text().strip()
+    except OSError:  # macOS
+        return ""

@@ -19,6 +19,7 @@ from agent.access.sight import Sight
 from agent.app_servers.lease_pool import LeasePool
 from agent.app_servers.offering import Offering
 from agent.app_servers.supervisor import Supervisor
+from agent.clocks import instant
 from agent.config import Config
 from agent.files.blob_files import BlobFiles
 from agent.files.blobs import Blobs
@@ -50,6 +51,7 @@ from agent.reading.contents import Contents
 from agent.reading.output_cache import OutputCache
 from agent.reading.reading import Reading
 from agent.reading.standing import Others, mode_of
+from agent.records.ages import Instant
 from agent.records.audit import Audit
 from agent.records.ledger import Ledger
 from agent.records.store import Store
@@ -92,9 +94,10 @@ def build_door(
     store: Store,
     audit: Audit,
     watch: Watch | None = None,
+    clocks: Callable[[], Instant] = instant,
     run: Runner = in_thread,
 ) -> Door:
-    """Build and wire the parts; nothing runs yet.
+    """Build and wire the parts; nothing runs yet. Raises: StoreUnavailableError.
 
     Call `store.recover()` before, when the processes of an earlier run are known dead.
     `watch`: another look at foreign writers than this machine's process table.
@@ -134,8 +137,13 @@ def build_door(
     sight = Sight(
         supervisor=supervisor, pool=pool, roots=Roots(), now_ms=now_ms, run=run
     )
-    ledger = Ledger(store, audit, now_ms=now_ms, run=run)
-    blobs = Blobs(BlobFiles(config.state_dir / "uploads"), now_ms=now_ms, run=run)
+    ledger = Ledger(store, audit, clocks=clocks, run=run)
+    blobs = Blobs(
+        BlobFiles(config.state_dir / "uploads"),
+        now_ms=lambda: ledger.ages().most,
+        now_s=lambda: clocks().up / 1_000,
+        run=run,
+    )
     pictures = Pictures(
         blobs=blobs,
         sight=sight,
@@ -187,7 +195,6 @@ def build_door(
         keeper=keeper,
         pool=pool,
         watch=eyes,
-        now_ms=now_ms,
     )
     keeper.on_change = partial(_gate_changed, pool, delivering)
     reading = Reading(

@@ -35,10 +35,12 @@ _OPEN: Final = frozenset({ApprovalState.PENDING, ApprovalState.ANSWERING})
 
 @dataclass(slots=True, kw_only=True)
 class _Entry:
-    """`given`: what tells the answer from others; it may be a secret, so no more."""
+    """`given`: what tells the answer from others; it may be a secret, so no more.
+    `until`: its deadline, on the ledger's clock."""
 
     request_id: RequestId
     approval: Approval
+    until: int
     ways: Ways
     declined: Result
     given: str | None = None
@@ -52,10 +54,19 @@ class ApprovalLedger:
     """Every question has one answer at most and exactly one end."""
 
     def __init__(
-        self, *, mint: Callable[[], str], approval_ms: int = APPROVAL_MS
+        self,
+        *,
+        mint: Callable[[], str],
+        approval_ms: int = APPROVAL_MS,
+        up_ms: Callable[[], int] | None = None,
     ) -> None:
-        """`mint` returns a fresh `apr_` id with 128 random bits."""
+        """`mint` returns a fresh `apr_` id with 128 random bits.
+
+        `up_ms`: the clock of deadlines, which nobody can set and no sleep stops; without
+        it they are held against the `at` of each call.
+        """
         self._mint = mint
+        self._up_ms = up_ms
         self._approval_ms = approval_ms
         self._entries: dict[str, _Entry] = {}
         self._by_request: dict[tuple[type, RequestId], str] = {}
@@ -120,7 +131,8 @@ class ApprovalLedger:
         given = print_of(choice, filled)
         if (approval.decided_by, entry.given) == (decided_by, given):
             return None
-        if approval.state is not ApprovalState.PENDING or at >= approval.expires_at:
+        over = self._now(at) >= entry.until
+        if approval.state is not ApprovalState.PENDING or over:
             raise ApprovalClosed(
                 "This has been decided, or its time is over.",
                 data={"approval": approval.wire()},
@@ -151,7 +163,7 @@ class ApprovalLedger:
             entry
             for entry in self._entries.values()
             if entry.approval.state is ApprovalState.PENDING
-            and entry.approval.expires_at <= now
+            and entry.until <= self._now(now)
         ]
         replies = [
             Reply(request_id=one.request_id, result=one.declined) for one in late
@@ -159,9 +171,9 @@ class ApprovalLedger:
         return replies, [self._end(one, ApprovalState.EXPIRED, now) for one in late]
 
     def next_deadline(self) -> int | None:
-        """Return when `expire` has something to do next (ms)."""
+        """Return when `expire` has something to do next (ms of the deadlines' clock)."""
         waiting = (
-            entry.approval.expires_at
+            entry.until
             for entry in self._entries.values()
             if entry.approval.state is ApprovalState.PENDING
         )
@@ -209,6 +221,7 @@ class ApprovalLedger:
         entry = _Entry(
             request_id=request_id,
             approval=approval,
+            until=self._now(at) + lasts,
             ways=asked.choices,
             declined=row.declined,
         )
@@ -218,6 +231,9 @@ class ApprovalLedger:
         return Asked(
             events=[_event(approval, ApprovalRequested(approval=approval), at)]
         )
+
+    def _now(self, at: int) -> int:
+        return at if self._up_ms is None else self._up_ms()
 
     def _withdraw(self, entry: _Entry, at: int) -> RuntimeEvent:
         sent = entry.approval.state is ApprovalState.ANSWERING

@@ -29,7 +29,7 @@ from adapter.errors import (
 )
 from adapter.events.intake import Intake
 from adapter.events.normalize import Normalizer
-from adapter.limits import PROBE_S
+from adapter.limits import DEADLINES_S, PROBE_S
 from adapter.processes.binary import Codex
 from adapter.processes.process import Child, Ears, Launch, open_child
 from adapter.runtime import Emit, Emitted, Guard, RuntimeEvent, RuntimeInfo
@@ -42,13 +42,17 @@ Watch = Callable[[str, Json], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """How app-servers of one runtime are started and named."""
+    """How app-servers of one runtime are started and named.
+
+    `now_ms`: the wall clock; `up_ms`: one that nobody sets and that no sleep stops.
+    """
 
     codex: Codex
     environ: Mapping[str, str]
     records: Path
     config: Sequence[str]
     now_ms: Callable[[], int]
+    up_ms: Callable[[], int]
     mint: Callable[[], str]
     approval_ms: int
 
@@ -76,7 +80,9 @@ class AppServer:
         self._news = trio.lowlevel.ParkingLot()
         self._questions = trio.Event()
         self.normalizer = Normalizer(provenance=RUNTIME)
-        self.ledger = ApprovalLedger(mint=setup.mint, approval_ms=setup.approval_ms)
+        self.ledger = ApprovalLedger(
+            mint=setup.mint, approval_ms=setup.approval_ms, up_ms=setup.up_ms
+        )
         self._intake = Intake(self.normalizer, self.ledger)
         self.peer = Peer(Listener(notified=self._notified, asked=self._asked))
         self.gone = False
@@ -161,8 +167,10 @@ class AppServer:
         task_status.started()
         while True:
             due = self.ledger.next_deadline()
-            left = float("inf") if due is None else max(0, due - self.now_ms()) / 1000
-            with trio.move_on_after(left):
+            left_s = float("inf")
+            if due is not None:  # no timer goes on while the machine sleeps: look again
+                left_s = min(max(0, due - self._setup.up_ms()) / 1_000, DEADLINES_S)
+            with trio.move_on_after(left_s):
                 await self._questions.wait()
             self._questions = trio.Event()
             replies, events = self.ledger.expire(self.now_ms())

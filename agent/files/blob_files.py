@@ -2,7 +2,7 @@
 
 SECURITY.md (Uploads). Names are 128 random bits of ours, whatever a file was called where
 it came from. Open uploads end in `.part`; what else is there is whole. A file's age is
-that of its last change.
+that of its date, which is ours: the wall clock may have been set since.
 """
 
 import os
@@ -50,8 +50,11 @@ class BlobFiles:
         with suppress(OSError):
             (self._place(device_id) / (self._checked(name) + _PART)).unlink()
 
-    def keep(self, device_id: str, upload: str, name: str, fd: int) -> None:
-        """Make an open upload a whole file, and close it. Raises: OSError."""
+    def keep(
+        self, device_id: str, upload: str, name: str, fd: int, *, at_ms: int
+    ) -> None:
+        """Make an open upload a whole file of this date, and close it. Raises: OSError."""
+        os.utime(fd, ns=_both(at_ms))
         os.fsync(fd)
         place = self._place(device_id)
         (place / (self._checked(upload) + _PART)).rename(place / self._checked(name))
@@ -66,10 +69,11 @@ class BlobFiles:
         os.close(fd)
         raise FileNotFoundError(name)
 
-    def touch(self, device_id: str, name: str) -> bool:
+    def touch(self, device_id: str, name: str, *, at_ms: int) -> bool:
         """Make a whole file as young as one that comes now, if it is there."""
+        path = self.path(device_id, name)
         try:
-            os.utime(self.path(device_id, name), follow_symlinks=False)
+            os.utime(path, ns=_both(at_ms), follow_symlinks=False)
         except OSError:
             return False
         return True
@@ -118,3 +122,8 @@ class BlobFiles:
         if not self.is_name(name):
             raise FileNotFoundError(name)
         return name
+
+
+def _both(at_ms: int) -> tuple[int, int]:
+    """Access and change, in ns."""
+    return at_ms * 1_000_000, at_ms * 1_000_000

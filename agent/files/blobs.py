@@ -48,18 +48,24 @@ class Picture:
 
 
 class Blobs:
-    """`blob/begin`, `blob/chunk`, `blob/commit`, and the files that come of them."""
+    """`blob/begin`, `blob/chunk`, `blob/commit`, and the files that come of them.
+
+    `now_ms`: what files are dated with, so that their age needs no wall clock. `now_s`:
+    a clock that goes on while the machine sleeps.
+    """
 
     def __init__(
         self,
         files: BlobFiles,
         *,
         now_ms: Callable[[], int],
+        now_s: Callable[[], float],
         run: Runner = in_thread,
         mint: Callable[[], str] | None = None,
     ) -> None:
         self._files = files
         self._now_ms = now_ms
+        self._now_s = now_s
         self._run = run
         self._mint = mint or partial(secrets.token_hex, 16)
         self._open: dict[str, Upload] = {}  # by device
@@ -89,7 +95,7 @@ class Blobs:
                 device_id=device,
                 declared=params,
                 fd=fd,
-                touched=trio.current_time(),
+                touched=self._now_s(),
             )
             return BlobBeginResult(upload_id=name)
 
@@ -106,7 +112,7 @@ class Blobs:
             )
         async with self._lock(caller.device_id):
             upload = self._find(caller, params.upload_id)
-            upload.touched = trio.current_time()
+            upload.touched = self._now_s()
             if upload.is_repeat(params.offset, params.content):
                 return BlobChunkResult(next=upload.taken)
             with self._dropping(upload):
@@ -143,7 +149,9 @@ class Blobs:
                 await self._run(lambda: _check_file(upload))
                 check_alive(caller)
                 await self._run(
-                    lambda: self._files.keep(device, upload.id, name, upload.fd)
+                    lambda: self._files.keep(
+                        device, upload.id, name, upload.fd, at_ms=self._now_ms()
+                    )
                 )
                 del self._open[device]
             self._same[same] = name
@@ -152,7 +160,8 @@ class Blobs:
             return self._committed(upload, name)
 
     async def _touched(self, device: str, name: str) -> bool:
-        return await self._run(lambda: self._files.touch(device, name))
+        at_ms = self._now_ms()
+        return await self._run(lambda: self._files.touch(device, name, at_ms=at_ms))
 
     def _committed(self, upload: Upload, name: str) -> BlobCommitResult:
         self._ended[upload.id] = (upload.device_id, name)
@@ -210,7 +219,7 @@ class Blobs:
         self._files.clean(since_ms=self._now_ms() - BLOB_MS, parts=parts)
 
     def _drop_idle(self) -> None:
-        now = trio.current_time()
+        now = self._now_s()
         for device, upload in list(self._open.items()):
             if upload.is_idle(now) and not self._lock(device).locked():
                 self._drop(device)
@@ -219,7 +228,7 @@ class Blobs:
         upload = self._open.get(device)
         if upload is None:
             return
-        if upload.is_idle(trio.current_time()) or upload.declared == params:
+        if upload.is_idle(self._now_s()) or upload.declared == params:
             self._drop(device)
             return
         raise Overloaded(
@@ -230,7 +239,7 @@ class Blobs:
 
     def _find(self, caller: Caller, upload_id: str) -> Upload:
         upload = self._open.get(caller.device_id)
-        if upload is not None and upload.is_idle(trio.current_time()):
+        if upload is not None and upload.is_idle(self._now_s()):
             self._drop(caller.device_id)
             upload = None
         if upload is None or upload.id != upload_id:

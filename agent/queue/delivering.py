@@ -55,14 +55,12 @@ class Delivering:
         keeper: GateKeeper,
         pool: LeasePool,
         watch: Watch,
-        now_ms: Callable[[], int],
     ) -> None:
         self._queue = queue
         self._deliver = deliver
         self._keeper = keeper
         self._pool = pool
         self._watch = watch
-        self._now_ms = now_ms
         self._news = trio.Event()
         self._again: dict[str, float] = {}  # thread → not before
         queue.changed = self.ring
@@ -134,7 +132,7 @@ class Delivering:
         times = [at - now for at in self._again.values() if at > now]
         expiry = self._queue.book.next_expiry()
         if expiry is not None:
-            times.append((expiry - self._now_ms()) / 1_000)
+            times.append((expiry - self._queue.age_ms()) / 1_000)
         return max(0.0, min(times, default=3_600.0))
 
     def _wait(self, row: Waiting, why: WaitsFor, seconds: float) -> None:

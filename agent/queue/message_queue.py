@@ -66,6 +66,10 @@ class MessageQueue:
         self.delivering: set[str] = set()
         self.changed: Callable[[], None] = _nobody
 
+    def age_ms(self) -> int:
+        """Return now, on the clock that `Waiting.until` is of."""
+        return self._way.ledger.ages().most
+
     # what clients ask
 
     async def put(
@@ -115,6 +119,7 @@ class MessageQueue:
             preview=preview_of(text),
             created_at=now,
             expires_at=now + QUEUE_MS,
+            until=self.age_ms() + QUEUE_MS,
             stored=False,
         )
 
@@ -180,7 +185,7 @@ class MessageQueue:
     async def drop_old(self) -> None:
         """Drop what is past its time; try again what the disk would not forget."""
         day = "A queued message waited for a day and was dropped; it was not sent."
-        await self._drop(self.book.expired(self._now_ms()), "queueExpired", day)
+        await self._drop(self.book.expired(self.age_ms()), "queueExpired", day)
         await self._forget([])
 
     def withdraw(self, device_id: str) -> list[Waiting]:

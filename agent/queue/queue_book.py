@@ -16,7 +16,8 @@ from transport.protocol.queue import QueuedMessage, WaitsFor
 class Waiting:
     """One message. `params`: the turn/start that delivers it, as JSON.
 
-    `stored`: it is on the disk, so it may be delivered.
+    `stored`: it is on the disk, so it may be delivered. `expires_at`, for people, in ms
+    since the epoch; what counts is `until`, in ms of `Ages.most`.
     """
 
     queue_id: str
@@ -26,6 +27,7 @@ class Waiting:
     preview: str
     created_at: int
     expires_at: int
+    until: int
     waits_for: WaitsFor | None = None
     stored: bool = True
 
@@ -95,12 +97,12 @@ class QueueBook:
         return [row for row in self._rows.values() if row.device_id == device_id]
 
     def expired(self, now: int) -> list[Waiting]:
-        """Return what is past its time (ms)."""
-        return [row for row in self._rows.values() if row.expires_at <= now]
+        """Return what is past its time (`Ages.most`, ms)."""
+        return [row for row in self._rows.values() if row.until <= now]
 
     def next_expiry(self) -> int | None:
-        """Return when the first message is past its time (ms)."""
-        return min((row.expires_at for row in self._rows.values()), default=None)
+        """Return when the first message is past its time (`Ages.most`, ms)."""
+        return min((row.until for row in self._rows.values()), default=None)
 
     def shown(self, thread_id: str | None = None) -> list[QueuedMessage]:
         """Return the messages of one thread, or of all, as clients see them."""

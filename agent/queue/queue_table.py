@@ -9,7 +9,7 @@ from typing import Final
 from agent.queue.queue_book import Waiting, preview_of
 from agent.records.store import KeyRow, Store
 
-_COLUMNS: Final = "id, thread, device, params, created_at, expires_at"
+_COLUMNS: Final = "id, thread, device, params, created_at, expires_at, until"
 
 
 class QueueTable:
@@ -33,8 +33,9 @@ class QueueTable:
                 preview=preview_of(params),
                 created_at=created_at,
                 expires_at=expires_at,
+                until=until,
             )
-            for queue_id, thread, device, params, created_at, expires_at in rows
+            for queue_id, thread, device, params, created_at, expires_at, until in rows
         ]
 
     def put(self, one: Waiting, key: KeyRow) -> None:
@@ -49,11 +50,12 @@ class QueueTable:
             one.params,
             one.created_at,
             one.expires_at,
+            one.until,
         )
         with self._store.transaction() as db:
             self._store.hand_in(db, key)
             db.execute(
-                f"INSERT INTO queue ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608 - a constant
+                f"INSERT INTO queue ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - a constant
                 values,
             )
 

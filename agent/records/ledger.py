@@ -55,21 +55,23 @@ def digest(method: str, params: Params) -> str:
 
 
 class Ledger:
-    """All request keys: those in flight, those on disk."""
+    """All request keys: those in flight, those on disk. `clocks`: what they say now."""
 
     def __init__(
         self,
         store: Store,
         audit: Audit,
         *,
-        now_ms: Callable[[], int],
+        clocks: Callable[[], Instant],
         run: Runner = in_thread,
     ) -> None:
         self._store = store
+        """Raises: StoreUnavailableError."""
         self._audit = audit
-        self._now_ms = now_ms
+        self._clocks = clocks
         self._run = run
         self._flights: dict[Key, Flight] = {}
+        self._ages = store.ages() or Ages.begin(clocks())
         self._unsaved: dict[Key, KeyRow | None] = {}
 
     async def once(
@@ -101,7 +103,7 @@ class Ledger:
             last_turn=None,
             turn=None,
             outcome=None,
-            at=self._now_ms(),
+            at=self.ages().least,
         )
         while (other := self._flights.get((row.device, key))) is not None:
             _check_same(other.row, row)
@@ -198,7 +200,7 @@ class Ledger:
         outcome = result.model_dump_json(by_alias=True, exclude_none=True)
         if len(outcome) > OUTCOME_BYTES:
             outcome = _without_items(result)
-        at = self._now_ms()
+        at = self.ages().least
         return replace(row, state=RowState.DONE, turn=turn_id, outcome=outcome, at=at)
 
     async def keep(
@@ -262,9 +264,11 @@ class Ledger:
             return False
 
     async def prune(self) -> None:
-        """Forget what is past its time."""
+        """Forget what is past its time, and write down how late it is."""
+        ages = self.ages()
         with suppress(StoreUnavailableError):
-            await self._run(partial(self._store.prune, self._now_ms()))
+            await self._run(partial(self._store.prune, ages.least))
+            await self._run(partial(self._store.keep_ages, ages))
 
 
 def _check_same(one: KeyRow, other: KeyRow) -> None:
@@ -289,6 +293,11 @@ def _landed(flight: Flight, result: type[R]) -> R | None:
 
 
 def _known(known: KeyRow, row: KeyRow, result: type[R]) -> R:
+    def ages(self) -> Ages:
+        """Return how old things are to be taken for now; no jump of a clock is in it."""
+        self._ages = self._ages.until(self._clocks())
+        return self._ages
+
     _check_same(known, row)
     if known.state is RowState.DONE and known.outcome is not None:
         return result.model_validate_json(known.outcome)

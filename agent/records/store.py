@@ -16,6 +16,7 @@ from typing import Final, Self
 
 from agent.errors import StoreFullError, StoreUnavailableError
 from agent.limits import DONE_MS, ROWS, UNKNOWN_MS
+from agent.records.ages import Ages, Instant
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS keys (
@@ -40,10 +41,23 @@ CREATE TABLE IF NOT EXISTS queue (
     device TEXT NOT NULL,
     params TEXT NOT NULL,
     created_at INTEGER NOT NULL,
-    expires_at INTEGER NOT NULL
+    expires_at INTEGER NOT NULL,
+    until INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS clock (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    least INTEGER NOT NULL,
+    most INTEGER NOT NULL,
+    wall INTEGER NOT NULL,
+    boot TEXT NOT NULL,
+    up INTEGER NOT NULL
 );
 """
-_VERSION: Final = 1
+_VERSION: Final = 2
+_UNTIL: Final = """
+ALTER TABLE queue ADD COLUMN until INTEGER NOT NULL DEFAULT 0;
+UPDATE queue SET until = expires_at;
+"""
 _COLUMNS: Final = (
     "device, key, digest, method, state, thread, last_turn, turn, outcome, at"
 )
@@ -61,7 +75,7 @@ class RowState(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRow:
     """One mutation. `digest`: SHA-256 of method and params; `outcome`: the answer as
-    JSON; `last_turn`: the newest turn before it; `at` in ms since the epoch."""
+    JSON; `last_turn`: the newest turn before it; `at`: `Ages.least`, ms."""
 
     device: str
     key: str
@@ -184,8 +198,37 @@ class Store:
             ).fetchone()
         return found is not None
 
+    def key_is_shared(self, row: KeyRow) -> bool:
+        """Whether another device has used the same key on the same thread."""
+        with self._using() as db:
+            found = db.execute(
+                "SELECT 1 FROM keys WHERE thread = ? AND key = ? AND device <> ?",
+                (row.thread, row.key, row.device),
+            ).fetchone()
+        return found is not None
+
+    def ages(self) -> Ages | None:
+        """Return the counts that were kept last."""
+        with self._using() as db:
+            found = db.execute(
+                "SELECT least, most, wall, boot, up FROM clock"
+            ).fetchone()
+        if found is None:
+            return None
+        least, most, wall, boot, up = found
+        return Ages(least=least, most=most, at=Instant(wall=wall, boot=boot, up=up))
+
+    def keep_ages(self, ages: Ages) -> None:
+        """Write the counts down, for the next run."""
+        at = ages.at
+        with self._using() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO clock VALUES (1, ?, ?, ?, ?, ?)",
+                (ages.least, ages.most, at.wall, at.boot, at.up),
+            )
+
     def prune(self, now: int) -> int:
-        """Forget what is past its time (ms); return how many rows went."""
+        """Forget what is past its time (`Ages.least`, ms); return how many rows went."""
         with self._using() as db:
             return db.execute(
                 "DELETE FROM keys WHERE (state = 'done' AND at < ?)"
@@ -217,13 +260,15 @@ def open_ledger(path: Path) -> sqlite3.Connection:
 
 def _prepare(db: sqlite3.Connection) -> None:
     (version,) = db.execute("PRAGMA user_version").fetchone()
-    if version not in (0, _VERSION):
+    if version > _VERSION:
         reason = f"written by a newer version (format {version})"
         raise StoreUnavailableError(reason)
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = FULL")
-    db.executescript(_SCHEMA)
-    db.execute(f"PRAGMA user_version = {_VERSION}")
+    columns = {row[1] for row in db.execute("PRAGMA table_info(queue)")}
+    older = _UNTIL if columns and "until" not in columns else ""
+    mark = f"PRAGMA user_version = {_VERSION};"
+    db.executescript(f"BEGIN IMMEDIATE; {older} {_SCHEMA} {mark} COMMIT;")
 
 
 def _row(values: tuple[str, str, str, str, str, str, str, str, str, int]) -> KeyRow:

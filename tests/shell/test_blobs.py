@@ -44,7 +44,12 @@ class Room:
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "uploads"
         self.later_ms = 0
-        self.blobs = Blobs(BlobFiles(self.folder), now_ms=self.now_ms, run=inline)
+        self.blobs = Blobs(
+            BlobFiles(self.folder),
+            now_ms=self.now_ms,
+            now_s=trio.current_time,
+            run=inline,
+        )
 
     def now_ms(self) -> int:
         newest = [path.stat().st_mtime_ns for path in self.folder.rglob("*")]

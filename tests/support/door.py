@@ -13,6 +13,7 @@ from agent.access.scopes import Caller, local_caller
 from agent.config import Config
 from agent.door import Door, build_door
 from agent.gate.engines import Foreign, Look, Named, Role
+from agent.records.ages import Instant
 from agent.records.audit import Audit
 from agent.records.store import Store
 from agent.sessions.acts import Acts
@@ -91,6 +92,11 @@ def wall_ms() -> int:
     return AT + round(trio.current_time() * 1_000)
 
 
+def clocks() -> Instant:
+    """All clocks of the fakes: the machine started when the test did."""
+    return Instant(wall=wall_ms(), boot="", up=round(trio.current_time() * 1_000))
+
+
 async def inline(work: Callable[[], T], /) -> T:
     """Run `work` here, after a checkpoint: a mock clock would jump while a thread works."""
     await trio.lowlevel.checkpoint()
@@ -131,6 +137,7 @@ async def open_house(
                     store=store,
                     audit=audit,
                     watch=watch,
+                    clocks=clocks,
                     run=inline,
                 )
                 await reader_nursery.start(door.supervisor.serve)
