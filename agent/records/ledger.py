@@ -20,6 +20,7 @@ from agent.errors import AuditUnavailableError, StoreFullError, StoreUnavailable
 from agent.limits import OUTCOME_BYTES
 from agent.mutations.refusals import outcome_unknown, storage_failed
 from agent.offload import Runner, in_thread
+from agent.records.ages import Ages, Instant
 from agent.records.audit import Audit
 from agent.records.store import KeyRow, RowState, Store
 from transport.errors import Conflict, Overloaded, Refusal
@@ -65,13 +66,13 @@ class Ledger:
         clocks: Callable[[], Instant],
         run: Runner = in_thread,
     ) -> None:
-        self._store = store
         """Raises: StoreUnavailableError."""
+        self._store = store
         self._audit = audit
         self._clocks = clocks
         self._run = run
-        self._flights: dict[Key, Flight] = {}
         self._ages = store.ages() or Ages.begin(clocks())
+        self._flights: dict[Key, Flight] = {}
         self._unsaved: dict[Key, KeyRow | None] = {}
 
     async def once(
@@ -290,14 +291,14 @@ def _landed(flight: Flight, result: type[R]) -> R | None:
             retry_after_ms=first.retry_after_ms,
         )
     return None if flight.result is None else _as(flight.result, result)
-
-
-def _known(known: KeyRow, row: KeyRow, result: type[R]) -> R:
     def ages(self) -> Ages:
         """Return how old things are to be taken for now; no jump of a clock is in it."""
         self._ages = self._ages.until(self._clocks())
         return self._ages
 
+
+
+def _known(known: KeyRow, row: KeyRow, result: type[R]) -> R:
     _check_same(known, row)
     if known.state is RowState.DONE and known.outcome is not None:
         return result.model_validate_json(known.outcome)
