@@ -76,6 +76,9 @@ DONE_MS: Final = 24 * 3_600_000  # `limits.requestKeyMs`
 UNKNOWN_MS: Final = 7 * 24 * 3_600_000  # a person may come back after a week
 ROWS: Final = 50_000  # about 25 MB; above it the oldest finished rows go first
 OUTCOME_BYTES: Final = 64 * 1024  # a stored answer; items are left out above it
+UNSAVED: Final = 1_024  # outcomes that wait for a full disk; older ones read unknown
+CATCH_UP_S: Final = 10.0  # how often what a full disk did not take is tried again
+STORAGE_RETRY_MS: Final = 30_000  # a person makes room, no program does
 
 # The Agent's own queue
 QUEUE_A_THREAD: Final = 16  # more is not a queue but a script: use request keys

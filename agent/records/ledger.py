@@ -17,7 +17,7 @@ import trio
 
 from agent.access.scopes import Caller
 from agent.errors import AuditUnavailableError, StoreFullError, StoreUnavailableError
-from agent.limits import OUTCOME_BYTES
+from agent.limits import OUTCOME_BYTES, UNSAVED
 from agent.mutations.refusals import outcome_unknown, storage_failed
 from agent.offload import Runner, in_thread
 from agent.records.ages import Ages, Instant
@@ -74,6 +74,7 @@ class Ledger:
         self._ages = store.ages() or Ages.begin(clocks())
         self._flights: dict[Key, Flight] = {}
         self._unsaved: dict[Key, KeyRow | None] = {}
+        self._catching_up = trio.Lock()
 
     async def once(
         self,
@@ -143,6 +144,8 @@ class Ledger:
         return found
 
     async def _find(self, flight: Flight) -> KeyRow | None:
+        async with self._catching_up:
+            pass  # what is being written about this key just now is on the disk then
         if flight.key in self._unsaved:
             return self._unsaved[flight.key]
         try:
@@ -166,15 +169,39 @@ class Ledger:
         except StoreFullError as exc:
             if not ending:
                 raise Overloaded("The ledger of messages is full; wait a day.") from exc
-            self._unsaved[flight.key] = row
+            self._keep_unsaved(flight.key, row)
         except (StoreUnavailableError, AuditUnavailableError) as exc:
             if not ending:
                 audit = isinstance(exc, AuditUnavailableError)
                 raise storage_failed("audit log" if audit else "ledger") from exc
-            self._unsaved[flight.key] = row
+            self._keep_unsaved(flight.key, row)
         else:
             self._unsaved.pop(flight.key, None)
         flight.handed = True
+
+    async def catch_up(self) -> None:
+        """Write what a full disk did not take, as far as it goes now."""
+        for key, row in list(self._unsaved.items()):
+            async with self._catching_up:
+                if key in self._flights:
+                    continue  # it has its own outcome soon
+                work = partial(self._store.drop, *key)
+                if row is not None:
+                    work = partial(self._store.put, row)
+                try:
+                    await self._run(work)
+                except StoreUnavailableError:
+                    return
+                if self._unsaved.get(key) is row:
+                    self._unsaved.pop(key, None)
+
+    def _keep_unsaved(self, key: Key, row: KeyRow | None) -> None:
+        """Hold what the disk did not take. Where it is let go, the disk says `handed`:
+        then it reads as unknown, and is not done again."""
+        self._unsaved.pop(key, None)
+        self._unsaved[key] = row
+        while len(self._unsaved) > UNSAVED:
+            del self._unsaved[next(iter(self._unsaved))]
 
     def _hand(
         self, row: KeyRow, event: str, fields: dict[str, str | None], *, audited: bool
@@ -246,7 +273,7 @@ class Ledger:
         try:
             await self._run(work)
         except StoreUnavailableError:
-            self._unsaved[flight.key] = row
+            self._keep_unsaved(flight.key, row)
         else:
             self._unsaved.pop(flight.key, None)
 
@@ -263,6 +290,11 @@ class Ledger:
             return await self._run(partial(self._store.has_unknown, thread_id))
         except StoreUnavailableError:
             return False
+
+    def ages(self) -> Ages:
+        """Return how old things are to be taken for now; no jump of a clock is in it."""
+        self._ages = self._ages.until(self._clocks())
+        return self._ages
 
     async def prune(self) -> None:
         """Forget what is past its time, and write down how late it is."""
@@ -291,11 +323,6 @@ def _landed(flight: Flight, result: type[R]) -> R | None:
             retry_after_ms=first.retry_after_ms,
         )
     return None if flight.result is None else _as(flight.result, result)
-    def ages(self) -> Ages:
-        """Return how old things are to be taken for now; no jump of a clock is in it."""
-        self._ages = self._ages.until(self._clocks())
-        return self._ages
-
 
 
 def _known(known: KeyRow, row: KeyRow, result: type[R]) -> R:
