@@ -98,9 +98,9 @@ async def _open_codex(config: Config) -> Runtime:
         home=config.codex_home,
         records=records,
         now_ms=wall_ms,
+        up_ms=up_ms,
         approval_ms=config.approval_ms,
     )
-        up_ms=up_ms,
 
 
 @asynccontextmanager
