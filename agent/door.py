@@ -171,7 +171,7 @@ def build_door(
         watch=eyes,
         ledger=ledger,
         inputs=Inputs(blobs, run=run),
-        emit=emit,
+        emit=tell_of_store,
         now_ms=now_ms,
         hand_over=follower.hand_over,
     )

@@ -107,12 +107,19 @@ class Told:
         return since is not None and all(began_after(one, since) for one in turns)
 
     def advance(
-        self, now: Snapshot, *, at: int, since: int | None = None, certain: bool = False
+        self,
+        now: Snapshot,
+        *,
+        at: int,
+        since: int | None = None,
+        certain: bool = False,
+        looks_new: bool = False,
     ) -> list[RuntimeEvent]:
         """Return what history shows beyond what was told, and take it down as told.
 
         The first snapshot is the base: it tells nothing, but for turns that began after
-        `since` (ms). `certain`: that nobody else can be at work is beyond doubt.
+        `since` (ms), and the thread itself where it `looks_new` (another title).
+        `certain`: that nobody else can be at work is beyond doubt.
         """
         events: list[RuntimeEvent] = []
         turns = [*reversed(now.turns)]
@@ -128,12 +135,13 @@ class Told:
             fresh = turns
         if self.thread is None and since == 0:
             events.append(self._event(ThreadStarted(thread=self._stands(now)), at))
+            looks_new = False
         events += self._taken_back(turns, at)
         for turn in fresh:
             newest = turn is turns[-1]
             events += self._turn(turn, now.others, at, newest=newest, certain=certain)
         self._forget_old()
-        return events + self._changed(now, at, quiet=certain)
+        return events + self._changed(now, at, quiet=certain, looks_new=looks_new)
 
     def _base(self, turns: Sequence[Turn], others: Others, since: int | None) -> None:
         self._based = True
@@ -242,11 +250,14 @@ class Told:
         whole = cut(turn.model_copy(update=status))
         yield self._event(TurnReplaced(turn=whole), at)
 
-    def _changed(self, now: Snapshot, at: int, *, quiet: bool) -> list[RuntimeEvent]:
+    def _changed(
+        self, now: Snapshot, at: int, *, quiet: bool, looks_new: bool
+    ) -> list[RuntimeEvent]:
         """Tell the thread where it looks different. `quiet`: somebody else does."""
         stands = self._stands(now)
         before, self.thread = self.thread, stands
-        if quiet or before is None or alike(stands, before):
+        same = not looks_new if before is None else alike(stands, before)
+        if quiet or same:
             return []
         return [self._event(ThreadChanged(thread=stands), at)]
 

@@ -39,7 +39,13 @@ from agent.limits import (
 )
 from agent.mutations.thread_locks import ThreadLocks
 from transport.errors import Refusal
-from transport.protocol.events import EventData, Notice, NoticeLevel, ThreadRemoved
+from transport.protocol.events import (
+    EventData,
+    Notice,
+    NoticeLevel,
+    ThreadChanged,
+    ThreadRemoved,
+)
 from transport.protocol.gateway import FollowedThread, LeaseState, Writer
 
 _TOO_MANY: Final = (
@@ -78,6 +84,7 @@ class Follower:
         )
         self._told: OrderedDict[str, Told] = OrderedDict()
         self._news: dict[str, int | None] = {}  # to be read now; known until (ms)
+        self._look_new: set[str] = set()  # … because the thread itself changed
         self._too_many: set[str] = set()
         self._ours: set[str] = set()  # a writer of ours tells of them, or did just now
         self._holders: dict[str, Writer] = {}
@@ -147,10 +154,18 @@ class Follower:
         told.note(event)
 
     def heard_of_store(self, event: RuntimeEvent) -> None:
-        """Take down what the reader tells by itself: a thread that we have removed."""
-        if isinstance(event, Emitted) and isinstance(event.data, ThreadRemoved):
-            self._told.pop(event.data.thread_id, None)
-            self._list.forget(event.data.thread_id)
+        """Take down what was told of a thread that no writer of ours has: that it is
+        gone, or that we gave it another title."""
+        match event:
+            case Emitted(data=ThreadRemoved(thread_id=thread_id)):
+                self._told.pop(thread_id, None)
+                self._list.forget(thread_id)
+            case Emitted(data=ThreadChanged(thread=thread)):
+                self._list.note(thread)
+                if (told := self._told.get(thread.id)) is not None:
+                    told.note(event)
+            case _:
+                pass
 
     async def hand_over(self, thread_id: str, newest: str | None) -> None:
         """A writer of ours has loaded the thread: tell what others did before it does.
@@ -214,6 +229,7 @@ class Follower:
             return
         self._told.clear()
         self._news.clear()
+        self._look_new.clear()
         self._list.start_anew()
         notice = Notice(
             level=NoticeLevel.INFO,
@@ -287,6 +303,7 @@ class Follower:
                 pace.hasten(trio.current_time())
             if self._interest.covers(thread_id) or thread_id in self._told:
                 self._news.setdefault(thread_id, since)
+                self._look_new |= found.looks_new & {thread_id}
         for thread_id, reason in found.gone.items():
             if not self._is_ours(thread_id):
                 self._told.pop(thread_id, None)
@@ -322,7 +339,14 @@ class Follower:
             at = self._now_ms()
             if told is None:
                 self._keep(fresh)
-            events = fresh.advance(now, at=at, since=since, certain=ours)
+            events = fresh.advance(
+                now,
+                at=at,
+                since=since,
+                certain=ours,
+                looks_new=thread_id in self._look_new,
+            )
+            self._look_new.discard(thread_id)
             for event in events:
                 self._emit(event)
         if (pace := self._paces.get(thread_id)) is not None:

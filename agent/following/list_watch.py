@@ -21,9 +21,11 @@ from transport.protocol.threads import Thread
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """`changed`: thread → until when (ms) it is known. `gone`: thread → why."""
+    """`changed`: thread → until when (ms) it is known. `looks_new`: see `Moved`.
+    `gone`: thread → why."""
 
     changed: dict[str, int] = field(default_factory=dict[str, int])
+    looks_new: frozenset[str] = frozenset()
     gone: dict[str, str] = field(default_factory=dict[str, str])
 
 
@@ -44,6 +46,10 @@ class ListWatch:
     def rows(self) -> dict[str, Thread]:
         """The threads of the newest page, as it was seen last."""
         return self._recent.rows
+
+    def note(self, thread: Thread) -> None:
+        """How the thread looks now was told already."""
+        self._recent.note(thread)
 
     def forget(self, thread_id: str) -> None:
         """The thread is known to be gone."""
@@ -70,7 +76,7 @@ class ListWatch:
             for thread_id in moved.gone:
                 if (reason := await _reason(reader, thread_id)) is not None:
                     gone[thread_id] = reason
-            return Found(changed=moved.changed, gone=gone)
+            return Found(changed=moved.changed, looks_new=moved.looks_new, gone=gone)
 
 
 async def _reason(reader: Reader, thread_id: str) -> str | None:

@@ -12,9 +12,11 @@ from transport.protocol.threads import Thread
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """`changed`: thread → until when (ms) it is known. `gone`: missing at two looks."""
+    """`changed`: thread → until when (ms) it is known. `looks_new`: those of them that
+    have another title, or are back in the list. `gone`: missing at two looks."""
 
     changed: dict[str, int] = field(default_factory=dict[str, int])
+    looks_new: frozenset[str] = frozenset()
     gone: tuple[str, ...] = ()
 
 
@@ -24,6 +26,7 @@ class Recent:
     def __init__(self) -> None:
         self.rows: dict[str, Thread] = {}
         self._seen_at: int | None = None
+        self._oldest = 0  # a row that is older than this was on no page yet
         self._missing: set[str] = set()
 
     def see(self, page: Sequence[Thread], *, whole: bool, at: int) -> Moved:
@@ -35,6 +38,7 @@ class Recent:
         rows = {row.id: row for row in page}
         before, self.rows = self.rows, rows
         last, self._seen_at = self._seen_at, at
+        end, self._oldest = self._oldest, _end_of(page, whole=whole)
         if last is None:
             return Moved()
         changed = {
@@ -42,7 +46,16 @@ class Recent:
             for row in page
             if _mark(row) != (_mark(before[row.id]) if row.id in before else None)
         }
-        return Moved(changed=changed, gone=self._gone(before, page, whole=whole))
+        looks_new = frozenset(
+            one for one in changed if _looks_new(rows[one], before.get(one), end)
+        )
+        gone = self._gone(before, page, whole=whole)
+        return Moved(changed=changed, looks_new=looks_new, gone=gone)
+
+    def note(self, thread: Thread) -> None:
+        """This is known of the thread already, before a look shows it."""
+        if thread.parent_id is None:  # Codex lists no sub-agents
+            self.rows[thread.id] = thread
 
     def forget(self, thread_id: str) -> None:
         """The thread is known to be gone."""
@@ -53,7 +66,7 @@ class Recent:
         self, before: dict[str, Thread], page: Sequence[Thread], *, whole: bool
     ) -> tuple[str, ...]:
         """Return threads that left the list though nothing pushed them off its page."""
-        oldest = 0 if whole else min((row.updated_at for row in page), default=0)
+        oldest = _end_of(page, whole=whole)
         missing = {
             one.id
             for one in before.values()
@@ -75,6 +88,19 @@ def _known_until(row: Thread, before: Thread | None, last: int) -> int:
         return before.updated_at
     second = last - last % 1_000
     return 0 if row.created_at >= second else second - 1
+
+
+def _end_of(page: Sequence[Thread], *, whole: bool) -> int:
+    """Return from when on (ms) the page has every thread."""
+    return 0 if whole else min((row.updated_at for row in page), default=0)
+
+
+def _looks_new(row: Thread, before: Thread | None, end: int) -> bool:
+    """Whether the row itself is news. A row that was not there is, unless it was pushed
+    up from behind the last page, whose end was there (ms)."""
+    if before is None:
+        return row.updated_at > end
+    return (row.title, row.archived) != (before.title, before.archived)
 
 
 def _mark(row: Thread) -> tuple[object, ...]:

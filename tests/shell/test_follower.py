@@ -9,7 +9,8 @@ from trio.testing import MockClock
 
 from adapter.errors import CodexRefusedError, ThreadUnknownError
 from adapter.runtime import Emitted
-from agent.limits import FOLLOWED
+from agent.limits import FOLLOWED, LISTED
+from agent.mutations.thread_wishes import Rename
 from tests.support.door import LOCAL, OLD_CLI, House, open_house, send, wall_ms
 from tests.support.fake_runtime import AT, Stored, make_turn
 from transport.background import open_background
@@ -22,6 +23,7 @@ from transport.protocol.events import (
 )
 from transport.protocol.gateway import Writer, WriterKind
 from transport.protocol.items import ItemStatus
+from transport.protocol.thread_acts import ThreadRenameParams
 from transport.protocol.threads import ThreadMode, ThreadReadParams, ThreadStatus
 from transport.protocol.turns import Turn, TurnStatus
 from transport.protocol.work_items import Subagent, SubagentAction, SubagentState
@@ -265,6 +267,71 @@ async def test_a_thread_that_leaves_the_list_is_removed_when_it_is_gone_for_cert
         gone = {e.thread_id: e.data.wire() for e in house.named("thread/removed")}
         assert gone["thr"]["reason"] == "archived"
         assert gone["other"]["reason"] == "deleted"
+
+
+def renamed(stored: Stored, title: str) -> None:
+    """Another program names the thread; Codex does not count that as a change of it."""
+    stored.thread = stored.thread.model_copy(update={"title": title})
+
+
+def titles(house: House) -> list[tuple[str | None, str | None]]:
+    return [
+        (event.thread_id, event.data.thread.title)
+        for event in house.named("thread/changed")
+        if isinstance(event.data, ThreadChanged)
+    ]
+
+
+async def test_a_name_that_another_program_gives_is_told_to_who_wants_all_or_that_one(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        one, other = house.runtime.add("thr", "t1"), house.runtime.add("other", "t1")
+        async with following(house):
+            await trio.sleep(3)
+            renamed(one, "Tides")
+            await trio.sleep(3)
+            assert titles(house) == [("thr", "Tides")]
+        async with following(house, "other"):
+            await trio.sleep(3)
+            renamed(other, "Ebb")
+            await trio.sleep(30)
+        assert titles(house) == [("thr", "Tides"), ("other", "Ebb")]
+
+
+async def test_a_name_that_a_device_gives_is_told_once(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        house.runtime.add("thr", "t1")
+        async with following(house):
+            await trio.sleep(3)
+            params = ThreadRenameParams(
+                thread_id="thr", name="Tides", request_key="r" * 32
+            )
+            await house.door.thread_acts.run(LOCAL, Rename(), params)
+            await trio.sleep(30)
+        assert titles(house) == [("thr", "Tides")]
+
+
+async def test_a_thread_that_is_back_in_the_list_is_told_and_one_pushed_up_is_not(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        for count in range(LISTED + 1):  # one more than the list is read
+            stored = house.runtime.add(f"thr{count:03}", "t1")
+            at = {"updated_at": AT - count * 1_000, "created_at": AT - count * 1_000}
+            stored.thread = stored.thread.model_copy(update=at)
+        archived = house.runtime.threads["thr005"]
+        async with following(house):
+            await trio.sleep(3)
+            archived.thread = archived.thread.model_copy(update={"archived": True})
+            await trio.sleep(10)
+            assert [e.thread_id for e in house.named("thread/removed")] == ["thr005"]
+            assert titles(house) == []
+            archived.thread = archived.thread.model_copy(update={"archived": False})
+            await trio.sleep(10)
+        assert titles(house) == [("thr005", None)]
 
 
 async def test_a_writer_without_locks_makes_the_mode_follow_and_its_end_still(
