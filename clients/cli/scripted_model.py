@@ -4,6 +4,7 @@ With it the real codex binary runs whole turns without an account: the demo
 and the tests use it. What it says, and how a script is written: `scripted_answers`.
 """
 
+import base64
 import json
 from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, Sequence
@@ -36,10 +37,15 @@ _SSE: Final = [("content-type", "text/event-stream"), ("connection", "close")]
 
 @dataclass(slots=True)
 class ScriptedModel:
-    """The model's memory and its switches. `requests`: all that codex asked, in order."""
+    """The model's memory and its switches. `requests`: all that codex asked, in order.
+
+    `picture`: what is drawn for a codex that is asked for one (it does so only with a
+    login of ChatGPT's kind; `other` answers the rest that such a one asks).
+    """
 
     rules: Sequence[Rule] = ()
     requests: list[ModelRequest] = field(default_factory=list[ModelRequest])
+    picture: bytes = b""
     port: int = 0
     _played: Counter[tuple[str, int]] = field(default_factory=Counter[tuple[str, int]])
     _released: defaultdict[str, trio.Event] = field(
@@ -61,6 +67,13 @@ class ScriptedModel:
     async def wait_held(self, name: str) -> None:
         """Return when a `hold` of that name was reached."""
         await self._reached[name].wait()
+
+    def other(self, target: bytes) -> Json:
+        """Answer what is no request to the model itself."""
+        if not target.endswith(b"/images/generations"):
+            return {}
+        drawn = base64.b64encode(self.picture).decode()
+        return {"created": 0, "data": [{"b64_json": drawn}]}
 
     async def hold(self, name: str) -> None:
         """Wait inside an answer until `release(name)`."""
@@ -125,6 +138,9 @@ async def _serve_one(model: ScriptedModel, stream: trio.SocketStream) -> None:
     request, raw = read
     if request.method != b"POST":
         await _answer(connection, stream, 200, {"models": [], "data": []})
+        return
+    if not request.target.endswith(b"/responses"):
+        await _answer(connection, stream, 200, model.other(request.target))
         return
     number, actions = model.plan(cast("Json", json.loads(raw or b"{}")))
     if actions and "http" in actions[0]:

@@ -36,6 +36,7 @@ from transport.protocol.events import (
 )
 from transport.protocol.items import (
     AgentMessage,
+    Citation,
     Command,
     Compaction,
     Image,
@@ -277,6 +278,32 @@ async def test_a_picture_that_the_model_looks_at(version: str) -> None:
         (seen,) = told.of(Image)
         assert (seen.origin, seen.path) == ("viewed", str(picture))
         told.check_history("image")
+
+
+CITED = """\
+The tide is at three.
+<oai-mem-citation>
+<citation_entries>
+MEMORY.md:12-14|note=[tides of the bakery]
+</citation_entries>
+<rollout_ids>
+</rollout_ids>
+</oai-mem-citation>"""
+
+
+@each_version
+async def test_what_a_message_cites_is_told_beside_its_text(version: str) -> None:
+    with trio.fail_after(60):
+        told = await told_of(version, script([{"msg": CITED}]))
+    (said,) = told.of(AgentMessage)
+    assert said.text.strip() == "The tide is at three."
+    assert told.grew(DeltaChannel.TEXT).strip() == "The tide is at three."
+    assert said.citations == [
+        Citation(
+            path="MEMORY.md", note="tides of the bakery", line_start=12, line_end=14
+        )
+    ]
+    told.check_history("agentMessage")
 
 
 @each_version
