@@ -30,7 +30,9 @@ from agent.events.feed import Feed
 from agent.events.journal import Journal
 from agent.gate.writers import Watch
 from agent.hardening import harden_process
+from agent.limits import CATCH_UP_S
 from agent.lockfile import hold_folder
+from agent.offload import in_thread
 from agent.sessions.acts import Acts
 from agent.sessions.serve import Doors, accept_forever
 from agent.sessions.session_table import SessionTable
@@ -145,7 +147,7 @@ async def _run(
                 audit=state.audit,
                 watch=watch,
             )
-            await _open_reader(door, readers)
+            await _open_reader(door, state, readers)
             async with trio.open_nursery() as acting:
                 acts = Acts(acting)
                 await _serve(config, state, door, feed, acts, acting, stop, task_status)
@@ -154,16 +156,30 @@ async def _run(
         readers.cancel_scope.cancel(reason="the Agent closes")
 
 
-async def _open_reader(door: Door, readers: trio.Nursery) -> None:
+async def _open_reader(door: Door, state: State, readers: trio.Nursery) -> None:
     await readers.start(door.supervisor.serve)
     if door.watch is not None:
         await readers.start(door.watch.serve)
     else:
         door.keeper.look()
     readers.start_soon(_forget_old, door)
+    readers.start_soon(_catch_up, state, door)
     readers.start_soon(door.offering.serve)
     readers.start_soon(door.blobs.serve)
     readers.start_soon(door.follower.serve)
+
+
+async def _catch_up(state: State, door: Door) -> NoReturn:
+    """What a full disk did not take is written once there is room."""
+    while True:
+        await trio.sleep(CATCH_UP_S)
+        state.devices.catch_up()
+        if state.audit.owes:
+            await in_thread(state.audit.catch_up)
+        if state.lock.is_owed:
+            await in_thread(state.lock.catch_up)
+        await door.acts.queue.catch_up()
+        await door.ledger.catch_up()
 
 
 async def _forget_old(door: Door) -> NoReturn:

@@ -6,7 +6,9 @@ not after an unlock. The memory comes first, then the sessions, then the disk. I
 over restarts: a file in the state folder, whose being there is all that counts.
 """
 
+import threading
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,6 +42,8 @@ class LockFile:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / _NAME
+        self._owed = False
+        self._alone = threading.Lock()
 
     def is_there(self) -> bool:
         """Whether the gate is to be locked. What cannot be looked at counts as a yes."""
@@ -53,11 +57,30 @@ class LockFile:
 
     def put(self) -> None:
         """Write it; durable when this returns. Raises: OSError, KeyFileError."""
-        write_secret_file(self._path, b"`threadgate unlock` removes this file.\n")
+        with self._alone:
+            self._owed = True
+            self._write()
 
     def remove(self) -> None:
         """Remove it; twice is harmless. Raises: OSError."""
-        self._path.unlink(missing_ok=True)
+        with self._alone:
+            self._path.unlink(missing_ok=True)
+            self._owed = False
+
+    @property
+    def is_owed(self) -> bool:
+        """Whether a full disk did not take it."""
+        return self._owed
+
+    def catch_up(self) -> None:
+        """Write it where that is owed, if the disk takes it now."""
+        with self._alone, suppress(OSError, KeyFileError):
+            if self._owed:
+                self._write()
+
+    def _write(self) -> None:
+        write_secret_file(self._path, b"`threadgate unlock` removes this file.\n")
+        self._owed = False
 
 
 class PanicSwitch:
@@ -129,7 +152,7 @@ class PanicSwitch:
         if not kept:
             raise Internal(
                 "The gate is locked now, but that could not be written: make room in "
-                "the state folder and lock it again before the Agent restarts."
+                "the state folder before the Agent restarts. It is written then by itself."
             )
         return GatewayLockResult(gate=self._keeper.state)
 

@@ -22,6 +22,7 @@ from adapter.errors import (
     ThreadUnknownError,
     TurnUnknownError,
 )
+from agent.limits import STORAGE_RETRY_MS
 from transport.errors import (
     CodexUnavailable,
     Conflict,
@@ -130,7 +131,10 @@ def storage_failed(what: str) -> Internal:
     """The state folder cannot be written, so nothing may be done."""
     return Internal(
         f"The Agent cannot write its {what} (is the disk full?), so nothing was done. "
-        "Make room on the workstation, then try again."
+        "Make room on the workstation, then try again.",
+        data={"what": "storage"},
+        retryable=True,
+        retry_after_ms=STORAGE_RETRY_MS,
     )
 
 

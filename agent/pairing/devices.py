@@ -51,6 +51,7 @@ class Devices:
         self._generation: Counter[str] = Counter()
         self._sights: Counter[str] = Counter()
         self._unwritten_seen = 0
+        self._owed = False
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -147,6 +148,7 @@ class Devices:
 
     def save(self) -> None:
         """Write the file. Raises: StorageError."""
+        self._owed = True
         self._write(self.all())
 
     def seen(self, device_id: str) -> None:
@@ -167,6 +169,11 @@ class Devices:
         except StorageError:
             _LOG.warning("the file of devices could not be written")
 
+    def catch_up(self) -> None:
+        """Write what was taken away while the disk was full, if it takes it now."""
+        if self._owed:
+            self.keep_seen()
+
     def _replace(self, device: Device) -> None:
         self._generation[device.id] += 1
         self._by_id[device.id] = device
@@ -176,6 +183,7 @@ class Devices:
             write_secret_file(self._path, write_devices(devices))
         except (OSError, KeyFileError) as exc:
             raise StorageError(f"{self._path} could not be written: {exc}") from exc
+        self._owed = False
 
 
 def _load(path: Path) -> list[Device]:

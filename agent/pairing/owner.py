@@ -103,7 +103,7 @@ class Owner:
         except StorageError as exc:
             raise Internal(
                 "The device is out now, but that could not be written: make room in "
-                "the state folder and revoke it again before the Agent restarts."
+                "the state folder before the Agent restarts. It is written then by itself."
             ) from exc
         return DeviceResult(device=self._row(device))
 

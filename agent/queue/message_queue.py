@@ -188,6 +188,11 @@ class MessageQueue:
         await self._drop(self.book.expired(self.age_ms()), "queueExpired", day)
         await self._forget([])
 
+    async def catch_up(self) -> None:
+        """Forget on the disk what a full one would not forget."""
+        if self._left:
+            await self._forget([])
+
     def withdraw(self, device_id: str) -> list[Waiting]:
         """Take away what a device has queued, at once. No checkpoint.
 

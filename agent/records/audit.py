@@ -65,6 +65,16 @@ class Audit:
             with suppress(AuditUnavailableError):
                 self._flush()
 
+    @property
+    def owes(self) -> bool:
+        """Whether entries wait for the disk."""
+        return bool(self._later)
+
+    def catch_up(self) -> None:
+        """Write what waits, as far as the disk takes it."""
+        with self._alone, suppress(AuditUnavailableError):
+            self._flush()
+
     def read(
         self, *, cursor: str | None, limit: int
     ) -> tuple[list[dict[str, Any]], str | None]:
