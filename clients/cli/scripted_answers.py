@@ -10,7 +10,8 @@ Actions are maps with one deciding key: `msg` text · `partial` text that never 
 `reasoning` list of summary parts · `call` tool name with `args`, `namespace` · `patch`
 apply_patch input · `item` a raw item, begun and done (a web search) · `flood` n deltas of `size` · `sleep` seconds · `hold` name (waits
 until it is released) · `http` status with `body` (first in its list) · `disconnect` ·
-`failed` {code, message}. `delay` (seconds) paces the words of `msg`.
+`failed` {code, message}. `delay` (seconds) paces the words of `msg`; `halfway` (a name)
+waits in the middle of them until it is released.
 """
 
 import json
@@ -113,7 +114,10 @@ def _play_message(action: Action, item_id: str) -> Iterator[Part]:
     if "phase" in action:
         base["phase"] = action["phase"]
     yield _event("response.output_item.added", item={**base, "content": []})
-    for word in _words(text, float(action.get("delay", 0))):
+    words = [*_words(text, float(action.get("delay", 0)))]
+    for place, word in enumerate(words):
+        if "halfway" in action and place == len(words) // 2:
+            yield Hold(str(action["halfway"]))
         if isinstance(word, Pause):
             yield word
         else:

@@ -6,8 +6,8 @@ desktop's main process; what it runs is told to two paired devices, each item on
 
 import os
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from tests.support.codex import (
     locking_versions,
     open_codex_home,
 )
+from tests.support.cut_line import open_line
 from tests.support.fake_desktop import APP, ENGINE, open_program, place, shell
 from tests.support.foreign import ForeignCodex, open_foreign
 from tests.support.real_agent import open_local, open_real_agent, send_params, status
@@ -343,46 +344,6 @@ async def test_a_thread_of_an_older_codex_is_followed_then_continued_and_replace
                     alike(one, await read(phone, thread))
 
 
-@dataclass
-class Relay:
-    """A line to the Agent that a test can cut. `up`: whether it takes new callers."""
-
-    host: str
-    port: int
-    up: bool = True
-    _calls: set[trio.CancelScope] = field(default_factory=set[trio.CancelScope])
-
-    def cut(self) -> None:
-        """Lose every connection, and take no new one."""
-        self.up = False
-        for scope in self._calls:
-            scope.cancel()
-
-    async def carry(self, near: trio.SocketStream) -> None:
-        """Copy both ways until one side ends."""
-        async with near:
-            if not self.up:
-                return
-            async with (
-                await trio.open_tcp_stream(self.host, self.port) as far,
-                trio.open_nursery() as nursery,
-            ):
-                self._calls.add(nursery.cancel_scope)
-                nursery.start_soon(self._copy, near, far, nursery.cancel_scope)
-                nursery.start_soon(self._copy, far, near, nursery.cancel_scope)
-
-    async def _copy(
-        self,
-        source: trio.SocketStream,
-        sink: trio.SocketStream,
-        scope: trio.CancelScope,
-    ) -> None:
-        with suppress(trio.BrokenResourceError):
-            async for chunk in source:
-                await sink.send_all(chunk)
-        scope.cancel()
-
-
 async def test_a_device_that_was_cut_off_is_told_what_it_missed_and_nothing_twice() -> (
     None
 ):
@@ -392,7 +353,6 @@ async def test_a_device_that_was_cut_off_is_told_what_it_missed_and_nothing_twic
             open_codex_home(LONG, HELLO) as home,
             open_real_agent(home) as house,
             open_foreign(codex_binaries()[BUNDLED], home.environ) as foreign,
-            trio.open_nursery() as nursery,
         ):
             thread = await foreign.start_thread(home.workspace, "Hello.")
             before = {
@@ -401,15 +361,10 @@ async def test_a_device_that_was_cut_off_is_told_what_it_missed_and_nothing_twic
                 if message["method"] == "turn/completed"
             }
             device = await pair_device(house, scopes=("read",), name="phone")
-            target = house.target(device)
-            host, _, port = target.url.removeprefix("tcp://").rpartition(":")
-            relay = Relay(host, int(port))
-            serve = partial(trio.serve_tcp, relay.carry, 0, host="127.0.0.1")
-            listeners = await nursery.start(serve)
-            near = f"tcp://127.0.0.1:{listeners[0].socket.getsockname()[1]}"
             one = Follower(thread)
             async with (
-                open_client(replace(target, url=near), client_info()) as client,
+                open_line(house.target(device)) as (relay, line),
+                open_client(line, client_info()) as client,
                 open_background(partial(one.run, client)),
             ):
                 await foreign.begin_turn(thread, "Take your time.")
@@ -430,4 +385,3 @@ async def test_a_device_that_was_cut_off_is_told_what_it_missed_and_nothing_twic
                 ]
                 in_order(one)
                 alike(one, await read(client, thread))
-            nursery.cancel_scope.cancel()
