@@ -31,6 +31,7 @@ from agent.gate.writers import Watch, WriterWatch
 from agent.mutations.admission import Acts, Admission
 from agent.mutations.background_commands import BackgroundCommands
 from agent.mutations.inputs import Inputs
+from agent.mutations.settling import Settling
 from agent.mutations.taking import Taking
 from agent.mutations.thread_acts import ThreadActs
 from agent.mutations.thread_fork import ThreadFork
@@ -188,7 +189,8 @@ def build_door(
             QueueTable(store), way, emit=emit, head=head, now_ms=now_ms, run=run
         ),
     )
-    admission = Admission(way, acts, locks=locks)
+    settling = Settling(way, judged=lambda thread: reading.judged([thread])[0])
+    admission = Admission(way, acts, settling, locks=locks)
     delivering = Delivering(
         acts.queue,
         deliver=admission.start_turn,
@@ -243,7 +245,7 @@ def build_door(
         thread_acts=ThreadActs(
             way, locks=locks, judged=lambda thread: reading.judged([thread])[0]
         ),
-        thread_fork=ThreadFork(way),
+        thread_fork=ThreadFork(way, settling),
     )
 
 

@@ -74,6 +74,9 @@ RESOLVED_KEPT: Final = 1_000  # ended approvals that late answers are told about
 # Ledger of request keys
 DONE_MS: Final = 24 * 3_600_000  # `limits.requestKeyMs`
 UNKNOWN_MS: Final = 7 * 24 * 3_600_000  # a person may come back after a week
+SETTLE_S: Final = 10.0  # two reads of history, to see whether a message is there
+SETTLE_PAGES: Final = 5  # of 100 items, newest first: what was sent is among the newest
+SETTLE_TURNS: Final = 100  # one page, newest first
 ROWS: Final = 50_000  # about 25 MB; above it the oldest finished rows go first
 OUTCOME_BYTES: Final = 64 * 1024  # a stored answer; items are left out above it
 UNSAVED: Final = 1_024  # outcomes that wait for a full disk; older ones read unknown

@@ -18,6 +18,7 @@ from agent.access.scopes import Caller, check_access, check_wishes
 from agent.limits import SCHEMA_BYTES, TEXT_INPUT
 from agent.mutations.background_commands import BackgroundCommands
 from agent.mutations.patience import Patience
+from agent.mutations.settling import Settling
 from agent.mutations.thread_goal import ThreadGoal
 from agent.mutations.thread_locks import ThreadLocks
 from agent.mutations.thread_settings import SettingsChange
@@ -27,7 +28,8 @@ from agent.mutations.turn_start import TurnStart
 from agent.mutations.turn_steer import TurnSteer
 from agent.mutations.way import Way
 from agent.queue.message_queue import MessageQueue
-from agent.records.ledger import Flight
+from agent.records.ledger import Flight, Settle, Settled
+from agent.records.store import KeyRow
 from transport.errors import InvalidParams, TooLarge
 from transport.protocol import background, goals, queue
 from transport.protocol import methods as rows
@@ -68,16 +70,26 @@ class Acts:
     queue: MessageQueue
 
 
-async def _nothing() -> None:  # noqa: ASYNC124 - stands where something is awaited
-    """Nothing has to be prepared."""
+@dataclass(slots=True)
+class _Place:
+    """Where a turn is to work, once that was looked at; None: where its thread does."""
+
+    folder: str | None = None
 
 
 class Admission:
     """Every mutation, from any caller. All of them raise `Refusal`."""
 
     def __init__(
-        self, way: Way, acts: Acts, *, locks: ThreadLocks | None = None
+        self,
+        way: Way,
+        acts: Acts,
+        settling: Settling,
+        *,
+        locks: ThreadLocks | None = None,
     ) -> None:
+        self._way = way
+        self._settling = settling
         self._sight = way.sight
         self._ledger = way.ledger
         self._inputs = way.inputs
@@ -94,19 +106,21 @@ class Admission:
         _check_schema(params.output_schema)
         if params.delivery == "steer":
             _check_steers(params)
-        thread = await self._sight.thread(caller, params.thread_id)
-        folder = await self._folder(caller, params.cwd)
+        place = _Place()
 
         async def prepare() -> None:
             # Before a writer is started; once more when it has said where it works.
-            await self._inputs.prepare(caller, params.input, folder or thread.cwd)
+            thread = await self._sight.thread(caller, params.thread_id)
+            place.folder = await self._folder(caller, params.cwd)
+            where = place.folder or thread.cwd
+            await self._inputs.prepare(caller, params.input, where)
 
         async def attempt(flight: Flight) -> TurnStartResult:
             if params.delivery == "steer":
                 steer = self._acts.turn_steer
                 if (turn_id := steer.running_turn_id(params.thread_id)) is not None:
                     return await steer.run_start(caller, params, turn_id, flight)
-            return await self._acts.turn_start.run(caller, params, folder, flight)
+            return await self._acts.turn_start.run(caller, params, place.folder, flight)
 
         async def wait(flight: Flight) -> TurnStartResult:
             await prepare()
@@ -115,23 +129,33 @@ class Admission:
         if params.delivery == "queue":
             return await self._once(caller, rows.TURN_START, params, wait)
         return await self._on_thread(
-            caller, rows.TURN_START, params, attempt, prepare=prepare
+            caller,
+            rows.TURN_START,
+            params,
+            attempt,
+            prepare=prepare,
+            settle=self._settling.started,
         )
 
     async def steer(self, caller: Caller, params: TurnSteerParams) -> TurnSteerResult:
         """Put more words into a turn that a writer of ours runs."""
         check_access(caller, rows.TURN_STEER)
         check_size(params.input)
-        thread = await self._sight.thread(caller, params.thread_id)
 
         async def attempt(flight: Flight) -> TurnSteerResult:
             return await self._acts.turn_steer.run(caller, params, flight)
 
         async def prepare() -> None:
+            thread = await self._sight.thread(caller, params.thread_id)
             await self._inputs.prepare(caller, params.input, thread.cwd)
 
         return await self._on_thread(
-            caller, rows.TURN_STEER, params, attempt, prepare=prepare
+            caller,
+            rows.TURN_STEER,
+            params,
+            attempt,
+            prepare=prepare,
+            settle=self._settling.steered,
         )
 
     async def start_thread(
@@ -141,16 +165,19 @@ class Admission:
         check_access(caller, rows.THREAD_START)
         check_size(params.input)
         check_wishes(caller, sandbox=params.sandbox, policy=params.approval_policy)
-        folder = await self._sight.folder(caller, params.cwd)
 
         async def act(flight: Flight) -> ThreadStartResult:
+            folder = await self._sight.folder(caller, params.cwd)
             return await self._patience.attempting(
                 params.wait_ms,
                 None,
                 lambda: self._acts.thread_start.run(caller, params, folder, flight),
             )
 
-        return await self._once(caller, rows.THREAD_START, params, act)
+        async def settle(row: KeyRow) -> Settled[ThreadStartResult]:
+            return await self._settling.begun(caller, row, ThreadStartResult)
+
+        return await self._once(caller, rows.THREAD_START, params, act, settle)
 
     async def change_settings(
         self, caller: Caller, params: ThreadSettingsParams
@@ -159,37 +186,59 @@ class Admission:
         check_access(caller, rows.THREAD_SETTINGS)
         _check_names_something(params)
         check_wishes(caller, sandbox=params.sandbox, policy=params.approval_policy)
-        await self._sight.thread(caller, params.thread_id)
-        folder = await self._folder(caller, params.cwd)
+        place = _Place()
+
+        async def prepare() -> None:
+            await self._sight.thread(caller, params.thread_id)
+            place.folder = await self._folder(caller, params.cwd)
 
         async def attempt(flight: Flight) -> ThreadResult:
-            return await self._acts.settings.run(caller, params, folder, flight)
+            return await self._acts.settings.run(caller, params, place.folder, flight)
 
-        return await self._on_thread(caller, rows.THREAD_SETTINGS, params, attempt)
+        async def settle(row: KeyRow) -> Settled[ThreadResult]:
+            folder = await self._folder(caller, params.cwd)
+            return await self._settling.set(row, params, folder)
+
+        return await self._on_thread(
+            caller,
+            rows.THREAD_SETTINGS,
+            params,
+            attempt,
+            prepare=prepare,
+            settle=settle,
+        )
 
     async def interrupt(
         self, caller: Caller, params: TurnInterruptParams
     ) -> TurnResult:
         """Stop a turn that a writer of ours runs; the gate may be closed."""
         check_access(caller, rows.TURN_INTERRUPT)
-        await self._sight.thread(caller, params.thread_id)
 
         async def act(flight: Flight) -> TurnResult:
+            await self._sight.thread(caller, params.thread_id)
             return await self._acts.turn_interrupt.run(caller, params, flight)
 
-        return await self._once(caller, rows.TURN_INTERRUPT, params, act)
+        async def settle(row: KeyRow) -> Settled[TurnResult]:
+            return await self._settling.stopped(row, params)
+
+        return await self._once(caller, rows.TURN_INTERRUPT, params, act, settle)
 
     async def stop_background(
         self, caller: Caller, params: background.BackgroundStopParams
     ) -> background.BackgroundStopResult:
         """End a background command of a writer of ours; the gate may be closed."""
         check_access(caller, rows.BACKGROUND_STOP)
-        await self._sight.thread(caller, params.thread_id)
 
         async def act(flight: Flight) -> background.BackgroundStopResult:
+            await self._sight.thread(caller, params.thread_id)
             return await self._acts.background.stop(caller, params, flight)
 
-        return await self._once(caller, rows.BACKGROUND_STOP, params, act)
+        async def settle(
+            row: KeyRow,
+        ) -> Settled[background.BackgroundStopResult]:
+            return await self._settling.ended(row, params)
+
+        return await self._once(caller, rows.BACKGROUND_STOP, params, act, settle)
 
     async def delete_queued(
         self, caller: Caller, params: queue.QueueDeleteParams
@@ -200,47 +249,79 @@ class Admission:
         async def act(flight: Flight) -> queue.QueueDeleteResult:
             return await self._acts.queue.delete(caller, params, flight)
 
-        return await self._once(caller, rows.QUEUE_DELETE, params, act)
+        async def settle(row: KeyRow) -> Settled[queue.QueueDeleteResult]:
+            return await self._acts.queue.deleted(row, params)
+
+        return await self._once(caller, rows.QUEUE_DELETE, params, act, settle)
 
     async def set_goal(
         self, caller: Caller, params: goals.GoalSetParams
     ) -> goals.GoalResult:
         """Give a thread an active goal."""
         check_access(caller, rows.GOAL_SET)
-        await self._sight.thread(caller, params.thread_id)
 
         async def attempt(flight: Flight) -> goals.GoalResult:
             return await self._acts.goal.set(caller, params, flight)
 
-        return await self._on_thread(caller, rows.GOAL_SET, params, attempt)
+        async def settle(row: KeyRow) -> Settled[goals.GoalResult]:
+            return await self._settling.goal_set(row, params.objective)
+
+        return await self._on_thread(
+            caller,
+            rows.GOAL_SET,
+            params,
+            attempt,
+            prepare=self._seen(caller, params),
+            settle=settle,
+        )
 
     async def pause_goal(
         self, caller: Caller, params: goals.GoalPauseParams
     ) -> goals.GoalResult:
         """Pause a thread's goal."""
         check_access(caller, rows.GOAL_PAUSE)
-        await self._sight.thread(caller, params.thread_id)
 
         async def attempt(flight: Flight) -> goals.GoalResult:
             return await self._acts.goal.pause(caller, params, flight)
 
-        return await self._on_thread(caller, rows.GOAL_PAUSE, params, attempt)
+        return await self._on_thread(
+            caller,
+            rows.GOAL_PAUSE,
+            params,
+            attempt,
+            prepare=self._seen(caller, params),
+            settle=self._settling.goal_paused,
+        )
 
     async def clear_goal(
         self, caller: Caller, params: goals.GoalClearParams
     ) -> goals.GoalResult:
         """Take a thread's goal away."""
         check_access(caller, rows.GOAL_CLEAR)
-        await self._sight.thread(caller, params.thread_id)
 
         async def attempt(flight: Flight) -> goals.GoalResult:
             return await self._acts.goal.clear(caller, params, flight)
 
-        return await self._on_thread(caller, rows.GOAL_CLEAR, params, attempt)
+        return await self._on_thread(
+            caller,
+            rows.GOAL_CLEAR,
+            params,
+            attempt,
+            prepare=self._seen(caller, params),
+            settle=self._settling.goal_cleared,
+        )
 
     async def stop_turns_of(self, device_id: str) -> list[str]:
         """Interrupt what this device started (`revoke --stop`); return the turns."""
         return await self._acts.turn_interrupt.run_for(device_id)
+
+    def _seen(self, caller: Caller, params: Any) -> Callable[[], Awaitable[None]]:
+        """Return the look whether the thread exists for the caller."""
+
+        async def look() -> None:
+            await self._sight.thread(caller, params.thread_id)
+
+        return look
 
     async def _folder(self, caller: Caller, cwd: str | None) -> str | None:
         return None if cwd is None else await self._sight.folder(caller, cwd)
@@ -251,7 +332,9 @@ class Admission:
         method: Method[P, R],
         params: Any,
         attempt: Callable[[Flight], Awaitable[R]],
-        prepare: Callable[[], Awaitable[None]] = _nothing,
+        *,
+        prepare: Callable[[], Awaitable[None]],
+        settle: Settle[R] | None = None,
     ) -> R:
         """Run `attempt` under the lock of its thread, again while the client waits."""
 
@@ -265,7 +348,7 @@ class Admission:
                 params.wait_ms, params.thread_id, lambda: locked(flight)
             )
 
-        return await self._once(caller, method, params, act)
+        return await self._once(caller, method, params, act, settle)
 
     async def _once(
         self,
@@ -273,7 +356,9 @@ class Admission:
         method: Method[P, R],
         params: Any,
         act: Callable[[Flight], Awaitable[R]],
+        settle: Settle[R] | None = None,
     ) -> R:
+        # Before the ledger nothing may refuse what was done already: all looks are acts.
         return await self._ledger.once(
             caller,
             method.name,
@@ -281,6 +366,8 @@ class Admission:
             key=params.request_key,
             result=method.result,
             act=act,
+            settle=settle,
+            shown=self._way.shown(caller),
         )
 
 

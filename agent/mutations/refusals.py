@@ -115,11 +115,18 @@ def other_last_turn(turn: Turn | None) -> Conflict:
     )
 
 
-def outcome_unknown(key: str, method: str, thread_id: str | None) -> OutcomeUnknown:
-    """The act may have happened; it will not be sent again under this key."""
-    data = {"requestKey": key, "method": method}
+def outcome_unknown(
+    key: str, method: str, thread_id: str | None, *, new_turns: int | None = None
+) -> OutcomeUnknown:
+    """The act may have happened; it will not be sent again under this key.
+
+    `new_turns`: how many turns the thread has since.
+    """
+    data: dict[str, object] = {"requestKey": key, "method": method}
     if thread_id is not None:
         data["threadId"] = thread_id
+    if new_turns is not None:
+        data["newTurns"] = new_turns
     return OutcomeUnknown(
         "Codex was asked and did not say whether it did it. Look at the thread: if the "
         "message is not there, send it again (as a new message).",

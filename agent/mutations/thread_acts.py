@@ -24,7 +24,8 @@ from agent.mutations.refusals import is_lock, owned_elsewhere, running
 from agent.mutations.thread_locks import ThreadLocks
 from agent.mutations.thread_wishes import Wish
 from agent.mutations.way import Way
-from agent.records.ledger import Flight
+from agent.records.ledger import Flight, Settled
+from agent.records.store import KeyRow
 from transport.errors import Refusal
 from transport.protocol.base import WireModel
 from transport.protocol.thread_acts import ThreadAct
@@ -69,6 +70,7 @@ class ThreadActs:
             result=wish.method.result,
             act=act,
             settle=going.settled,
+            shown=None if wish.leaves_nothing else self._way.shown(caller),
         )
 
 
@@ -116,14 +118,15 @@ class _Going(Generic[P, R]):
 
         return await self._way.carrier.carry(flight, None, steps)
 
-    async def settled(self) -> R | None:
+    async def settled(self, row: KeyRow) -> Settled[R]:
         """Return the result where an act of unknown outcome has happened after all."""
+        del row
         if not await self._has_happened():
-            return None
+            return Settled()
         if self._wish.leaves_nothing:
-            return self._wish.result(None)
+            return Settled(result=self._wish.result(None))
         thread = await self._way.sight.thread(self._caller, self._thread_id)
-        return self._wish.result(self._judged(thread))
+        return Settled(result=self._wish.result(self._judged(thread)))
 
     async def _send(self, guard: Guard) -> None:
         acts = self._way.supervisor.reader.acts

@@ -17,8 +17,10 @@ from agent.mutations.admission import check_size
 from agent.mutations.carry import Sent
 from agent.mutations.patience import Patience
 from agent.mutations.refusals import turn_not_found
+from agent.mutations.settling import Settling
 from agent.mutations.way import Way
-from agent.records.ledger import Flight
+from agent.records.ledger import Flight, Settled
+from agent.records.store import KeyRow
 from transport.errors import InvalidParams, OutcomeUnknown, Refusal
 from transport.protocol.methods import THREAD_FORK
 from transport.protocol.thread_acts import ThreadForkParams, ThreadForkResult
@@ -34,8 +36,9 @@ class _Made:
 class ThreadFork:
     """`thread/fork`."""
 
-    def __init__(self, way: Way) -> None:
+    def __init__(self, way: Way, settling: Settling) -> None:
         self._way = way
+        self._settling = settling
         self._patience = Patience(keeper=way.keeper, watch=way.watch)
 
     async def run(self, caller: Caller, params: ThreadForkParams) -> ThreadForkResult:
@@ -43,14 +46,19 @@ class ThreadFork:
         check_access(caller, THREAD_FORK)
         check_size(params.input)
         _check_turns(params)
-        source = await self._way.sight.thread(caller, params.thread_id)
 
         async def act(flight: Flight) -> ThreadForkResult:
+            source = await self._way.sight.thread(caller, params.thread_id)
             return await self._patience.attempting(
                 params.wait_ms,
                 params.thread_id,
                 partial(self._attempt, caller, params, source.cwd, flight),
             )
+
+        async def settle(row: KeyRow) -> Settled[ThreadForkResult]:
+            if row.thread == params.thread_id:
+                return Settled()  # the row still names the source: no copy was told
+            return await self._settling.begun(caller, row, ThreadForkResult)
 
         return await self._way.ledger.once(
             caller,
@@ -59,6 +67,8 @@ class ThreadFork:
             key=params.request_key,
             result=ThreadForkResult,
             act=act,
+            settle=settle,
+            shown=self._way.shown(caller),
         )
 
     async def _attempt(

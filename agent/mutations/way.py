@@ -21,6 +21,7 @@ from agent.mutations.inputs import Inputs
 from agent.mutations.newest_turn import NewestTurns
 from agent.mutations.refusals import failed_before, writer_down
 from agent.records.ledger import Flight, Ledger
+from agent.records.store import KeyRow
 from transport.errors import Overloaded, Refusal
 from transport.protocol.base import WireModel
 from transport.protocol.events import Notice, NoticeLevel, ThreadChanged
@@ -115,6 +116,15 @@ class Way:
         for old in list(self._starters)[: -OURS_KEPT or None]:
             del self._starters[old]
         await self.ledger.done(flight, result, turn.id)
+
+    def shown(self, caller: Caller) -> Callable[[KeyRow], Awaitable[None]]:
+        """Return the test whether an old act's thread still exists for the caller."""
+
+        async def shown(row: KeyRow) -> None:
+            if row.thread is not None and not self.sight.sees(caller, row.thread):
+                await self.sight.thread(caller, row.thread)  # perhaps not known yet
+
+        return shown
 
     def tell(self, thread: Thread) -> None:
         """Tell everybody who sees the thread how it looks now."""

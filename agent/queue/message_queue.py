@@ -22,7 +22,8 @@ from agent.mutations.way import Way
 from agent.offload import Runner
 from agent.queue.queue_book import QueueBook, Waiting, preview_of
 from agent.queue.queue_table import QueueTable
-from agent.records.ledger import Flight
+from agent.records.ledger import Flight, Settled
+from agent.records.store import KeyRow
 from transport.errors import Conflict, NotFound, Refusal
 from transport.protocol.events import Notice, NoticeLevel, QueueChanged
 from transport.protocol.methods import QUEUE_DELETE
@@ -169,6 +170,17 @@ class MessageQueue:
             await self._forget([row.queue_id])
             await self._way.ledger.done(flight, QueueDeleteResult(), None)
         return QueueDeleteResult()
+
+    async def deleted(
+        self, row: KeyRow, params: QueueDeleteParams
+    ) -> Settled[QueueDeleteResult]:
+        """A `queue/delete`: it waits no more, and was not sent instead."""
+        del row
+        if self.book.get(params.queue_id) is not None:
+            return Settled()
+        if await self._way.ledger.is_used(params.queue_id):
+            return Settled()  # as a key: its delivery was begun
+        return Settled(result=QueueDeleteResult())
 
     # what ends a message's waiting
 

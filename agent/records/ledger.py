@@ -11,23 +11,41 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeVar
+from typing import Final, Generic, TypeVar
 
 import trio
 
+from adapter.errors import AdapterError
 from agent.access.scopes import Caller
 from agent.errors import AuditUnavailableError, StoreFullError, StoreUnavailableError
-from agent.limits import OUTCOME_BYTES, UNSAVED
+from agent.limits import OUTCOME_BYTES, SETTLE_S, UNSAVED
 from agent.mutations.refusals import outcome_unknown, storage_failed
 from agent.offload import Runner, in_thread
 from agent.records.ages import Ages, Instant
 from agent.records.audit import Audit
 from agent.records.store import KeyRow, RowState, Store
-from transport.errors import Conflict, Overloaded, Refusal
+from transport.errors import Conflict, OutcomeUnknown, Overloaded, Refusal
 from transport.protocol.base import Params, WireModel
 
 R = TypeVar("R", bound=WireModel)
 Key = tuple[str, str]
+
+_NOT_SEEN: Final = (AdapterError, Refusal, StoreUnavailableError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled(Generic[R]):
+    """What shows of an act of unknown outcome. No `result`: it stays unknown.
+
+    `turn_id`: of the turn that it started. `new_turns`: how many there are since.
+    """
+
+    result: R | None = None
+    turn_id: str | None = None
+    new_turns: int | None = None
+
+
+Settle = Callable[[KeyRow], Awaitable[Settled[R]]]
 
 
 @dataclass(slots=True, eq=False)
@@ -85,12 +103,14 @@ class Ledger:
         key: str,
         result: type[R],
         act: Callable[[Flight], Awaitable[R]],
-        settle: Callable[[], Awaitable[R | None]] | None = None,
+        settle: Settle[R] | None = None,
+        shown: Callable[[KeyRow], Awaitable[None]] | None = None,
     ) -> R:
         """Run `act` unless this key has run already; return the one outcome.
 
         `settle`: looks whether an act of unknown outcome has happened after all, which
-        is then its outcome; `None` leaves it unknown.
+        is then its outcome. `shown`: raises where its thread does not exist (any more)
+        for who asks; nothing else stands between a repeat and its answer.
 
         Raises: Conflict (requestKey) for other params, OutcomeUnknown, what `act`
         raises.
@@ -116,12 +136,12 @@ class Ledger:
         try:
             known = await self._find(flight)
             if known is None:
-                flight.result = await act(flight)
-            elif settle is not None and known.state is RowState.UNKNOWN:
-                _check_same(known, row)
-                flight.result = await self._settled(flight, known, settle)
+                flight.result = await self._acted(flight, act, settle)
             else:
-                flight.result = _known(known, row, result)
+                _check_same(known, row)
+                if shown is not None:
+                    await shown(known)
+                flight.result = await self._repeated(flight, known, result, settle)
             return _as(flight.result, result)
         except Refusal as refusal:
             flight.refusal = refusal
@@ -130,18 +150,44 @@ class Ledger:
             del self._flights[flight.key]
             flight.landed.set()
 
-    async def _settled(
+    async def _acted(
+        self,
+        flight: Flight,
+        act: Callable[[Flight], Awaitable[R]],
+        settle: Settle[R] | None,
+    ) -> R:
+        try:
+            return await act(flight)
+        except OutcomeUnknown:
+            if settle is None or flight.row.state is not RowState.UNKNOWN:
+                raise
+        return await self._settled(flight, flight.row, settle)
+
+    async def _repeated(
         self,
         flight: Flight,
         known: KeyRow,
-        settle: Callable[[], Awaitable[R | None]],
+        result: type[R],
+        settle: Settle[R] | None,
     ) -> R:
-        found = await settle()
-        if found is None:
+        if known.state is RowState.DONE and known.outcome is not None:
+            return result.model_validate_json(known.outcome)
+        if settle is None:
             raise outcome_unknown(known.key, known.method, known.thread)
+        return await self._settled(flight, known, settle)
+
+    async def _settled(self, flight: Flight, known: KeyRow, settle: Settle[R]) -> R:
+        """Look once, and write down what shows. Raises: OutcomeUnknown."""
+        found: Settled[R] = Settled()
+        with trio.move_on_after(SETTLE_S), suppress(*_NOT_SEEN):
+            found = await settle(known)
+        if found.result is None:
+            raise outcome_unknown(
+                known.key, known.method, known.thread, new_turns=found.new_turns
+            )
         flight.row = known
-        await self.done(flight, found)
-        return found
+        await self.done(flight, found.result, found.turn_id)
+        return found.result
 
     async def _find(self, flight: Flight) -> KeyRow | None:
         async with self._catching_up:
@@ -277,6 +323,14 @@ class Ledger:
         else:
             self._unsaved.pop(flight.key, None)
 
+    async def key_is_shared(self, row: KeyRow) -> bool:
+        """Whether another device has sent to the same thread with the same key."""
+        return await self._run(partial(self._store.key_is_shared, row))
+
+    async def is_used(self, key: str) -> bool:
+        """Whether any device has begun anything with this key."""
+        return await self._run(partial(self._store.is_used, key))
+
     async def is_ours(self, thread_id: str, turn_id: str) -> bool:
         """Whether a turn was started through this ledger."""
         try:
@@ -323,13 +377,6 @@ def _landed(flight: Flight, result: type[R]) -> R | None:
             retry_after_ms=first.retry_after_ms,
         )
     return None if flight.result is None else _as(flight.result, result)
-
-
-def _known(known: KeyRow, row: KeyRow, result: type[R]) -> R:
-    _check_same(known, row)
-    if known.state is RowState.DONE and known.outcome is not None:
-        return result.model_validate_json(known.outcome)
-    raise outcome_unknown(known.key, known.method, known.thread)
 
 
 def _as(value: WireModel, result: type[R]) -> R:

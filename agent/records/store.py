@@ -207,6 +207,12 @@ class Store:
             ).fetchone()
         return found is not None
 
+    def is_used(self, key: str) -> bool:
+        """Whether any device has a row of this key. Looks through all of them."""
+        with self._using() as db:
+            found = db.execute("SELECT 1 FROM keys WHERE key = ?", (key,)).fetchone()
+        return found is not None
+
     def ages(self) -> Ages | None:
         """Return the counts that were kept last."""
         with self._using() as db:

@@ -194,6 +194,7 @@ async def test_an_act_that_may_have_happened_is_never_sent_again(
     error: Exception, tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     async with open_house(tmp_path) as house:
+        house.runtime.keeps_keys = False
         house.runtime.add("thr", "t1")
         house.runtime.at("start_turn:done", raiser(error))
         with pytest.raises(OutcomeUnknown) as caught:
@@ -224,6 +225,7 @@ async def test_an_act_without_end_is_given_up_after_its_deadline(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     async with open_house(tmp_path) as house:
+        house.runtime.keeps_keys = False
         house.runtime.add("thr", "t1")
         house.runtime.at("start_turn:done", trio.sleep_forever)
         with pytest.raises(OutcomeUnknown):
@@ -363,6 +365,7 @@ async def test_what_was_handed_when_the_agent_died_is_unknown_after_it(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     runtime = FakeRuntime()
+    runtime.keeps_keys = False
     runtime.add("thr", "t1")
     async with open_house(tmp_path, runtime=runtime) as house:
         await house.door.admission.start_turn(LOCAL, send())
@@ -877,6 +880,7 @@ async def test_a_new_thread_of_unknown_outcome_is_named_in_the_answer(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     async with open_house(tmp_path) as house:
+        house.runtime.keeps_keys = False
         house.runtime.at("start_turn:done", raiser(NoAnswerError("turn/start")))
         with pytest.raises(OutcomeUnknown) as caught:
             await house.door.admission.start_thread(LOCAL, new(str(tmp_path)))

@@ -328,6 +328,7 @@ async def test_a_delivery_without_an_answer_is_not_tried_again(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     async with open_house(tmp_path) as house:
+        house.runtime.keeps_keys = False
         house.runtime.add("thr", "t1")
 
         def silence() -> None:

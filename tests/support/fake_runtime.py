@@ -201,6 +201,7 @@ class FakeRuntime:
             home="/home/u/.codex",
             locks_threads=locks_threads,
         )
+        self.keeps_keys = True  # history shows which message came with which key
         self.capabilities: tuple[Capability, ...] = CAPABILITIES
         self.decided_alone: tuple[str, ...] = ()
         self.sandbox_fault: str | None = None
@@ -488,8 +489,11 @@ class FakeWriter:
             update={"status": status, "completed_at": AT + 1_000}
         )
         self._turn = None
+        began = [old for old in self._stored.turns if old.id == turn.id]
         kept = [old for old in self._stored.turns if old.id != turn.id]
-        self._stored.turns = [*kept, turn]
+        said = [item for old in began for item in old.items or ()]
+        whole = turn.model_copy(update={"items": [*said, *(turn.items or ())]})
+        self._stored.turns = [*kept, whole]
         self._tell(TurnCompleted(turn=turn.model_copy(update={"items": None})))
         return turn
 
@@ -725,7 +729,13 @@ class FakeWriter:
         self._turn = turn.model_copy(update={"items": []})
         self._known.add(turn_id)
         self._last = turn_id
-        interrupted = turn.model_copy(update={"status": TurnStatus.INTERRUPTED})
+        key = client_key if self._runtime.keeps_keys else None
+        said = [
+            item.model_copy(update={"client_key": key}) for item in turn.items or ()
+        ]
+        interrupted = turn.model_copy(
+            update={"status": TurnStatus.INTERRUPTED, "items": said}
+        )
         self._stored.turns.append(interrupted)  # how history tells a running turn
         self._runtime.threads.setdefault(self._stored.thread.id, self._stored)
         self._tell(TurnStarted(turn=self._turn.model_copy(update={"items": None})))

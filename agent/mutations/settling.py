@@ -1,0 +1,224 @@
+"""Whether an act of unknown outcome has happened after all, as far as it shows. Trio shell.
+
+PROTOCOL.md section 4 (Request keys). It settles one way only: a message that is in the
+thread was sent, a state that is as wished is done. What does not show stays unknown, since
+a message can be lost, or still on its way. Nothing is ever sent again here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from agent.access.scopes import Caller
+from agent.limits import SETTLE_PAGES, SETTLE_TURNS
+from agent.mutations.way import Way
+from agent.records.ledger import Settled
+from agent.records.store import KeyRow
+from transport.protocol.background import BackgroundStopParams, BackgroundStopResult
+from transport.protocol.goals import Goal, GoalResult, GoalStatus
+from transport.protocol.items import UserMessage
+from transport.protocol.thread_acts import ThreadForkResult
+from transport.protocol.threads import (
+    Thread,
+    ThreadResult,
+    ThreadSettingsParams,
+    ThreadStartResult,
+)
+from transport.protocol.turns import (
+    Turn,
+    TurnInterruptParams,
+    TurnResult,
+    TurnStartResult,
+    TurnStatus,
+    TurnSteerResult,
+)
+
+Begun = TypeVar("Begun", ThreadStartResult, ThreadForkResult)
+_PAGE: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """A message of ours. `first`: its turn began with it."""
+
+    turn: Turn
+    first: bool
+
+
+class Settling:
+    """Looks for what became of acts. `judged`: a stored thread as it stands."""
+
+    def __init__(self, way: Way, *, judged: Callable[[Thread], Thread]) -> None:
+        self._way = way
+        self._judged = judged
+
+    # messages
+
+    async def started(self, row: KeyRow) -> Settled[TurnStartResult]:
+        """A `turn/start`, whichever way it went in."""
+        found = await self._message(row)
+        if found is None:
+            return await self._still_unknown(row)
+        delivery = "started" if found.first else "steered"
+        result = TurnStartResult(turn=found.turn, delivery=delivery)
+        return Settled(result=result, turn_id=found.turn.id)
+
+    async def steered(self, row: KeyRow) -> Settled[TurnSteerResult]:
+        """A `turn/steer`."""
+        found = await self._message(row)
+        if found is None:
+            return await self._still_unknown(row)
+        result = TurnSteerResult(turn=found.turn)
+        return Settled(result=result, turn_id=found.turn.id)
+
+    async def begun(
+        self, caller: Caller, row: KeyRow, kind: type[Begun]
+    ) -> Settled[Begun]:
+        """A new thread or a fork: there is one only once Codex has told its id."""
+        found = None if row.thread is None else await self._message(row)
+        if found is None or row.thread is None:
+            return Settled()
+        thread = self._judged(await self._way.sight.thread(caller, row.thread))
+        thread = thread.model_copy(update={"last_turn_id": found.turn.id})
+        return Settled(
+            result=kind(thread=thread, turn=found.turn), turn_id=found.turn.id
+        )
+
+    # states
+
+    async def stopped(
+        self, row: KeyRow, params: TurnInterruptParams
+    ) -> Settled[TurnResult]:
+        """An interrupt: the turn has ended, however it came to that."""
+        del row
+        thread_id, turn_id = params.thread_id, params.turn_id
+        lease = self._way.pool.lease_of(thread_id)
+        if lease is not None and lease.writer is not None:
+            if lease.writer.live_turn(turn_id) is not None:
+                return Settled()
+        elif self._way.watch.holders([thread_id]):
+            return Settled()  # history calls a turn that runs elsewhere interrupted
+        turn = await self._turn(thread_id, turn_id)
+        if turn is None or turn.status is TurnStatus.IN_PROGRESS:
+            return Settled()
+        return Settled(result=TurnResult(turn=turn), turn_id=turn.id)
+
+    async def ended(
+        self, row: KeyRow, params: BackgroundStopParams
+    ) -> Settled[BackgroundStopResult]:
+        """A background command: it lives in a writer of ours, or nowhere."""
+        del row
+        lease = self._way.pool.lease_of(params.thread_id)
+        if lease is not None:
+            with lease.used() as writer:
+                left = await writer.background_commands(params.thread_id)
+            if any(one.item_id == params.item_id for one in left):
+                return Settled()
+        return Settled(result=BackgroundStopResult())
+
+    async def goal_set(self, row: KeyRow, objective: str) -> Settled[GoalResult]:
+        """A goal: it is the one that was wished for."""
+        goal = await self._goal(row)
+        if goal is None or goal.objective != objective:
+            return Settled()
+        return Settled(result=GoalResult(goal=goal))
+
+    async def goal_paused(self, row: KeyRow) -> Settled[GoalResult]:
+        """It starts no turns any more."""
+        goal = await self._goal(row)
+        if goal is not None and goal.status is GoalStatus.ACTIVE:
+            return Settled()
+        return Settled(result=GoalResult(goal=goal))
+
+    async def goal_cleared(self, row: KeyRow) -> Settled[GoalResult]:
+        """It is gone."""
+        if await self._goal(row) is not None:
+            return Settled()
+        return Settled(result=GoalResult(goal=None))
+
+    async def set(
+        self, row: KeyRow, params: ThreadSettingsParams, folder: str | None
+    ) -> Settled[ThreadResult]:
+        """Settings: only a writer that has the thread loaded tells them."""
+        del row
+        lease = self._way.pool.lease_of(params.thread_id)
+        if lease is None or lease.thread is None or lease.key != params.thread_id:
+            return Settled()
+        now = lease.settings
+        wished = {
+            "model": params.model,
+            "effort": params.effort,
+            "mode": params.mode,
+            "sandbox": params.sandbox,
+            "approval_policy": params.approval_policy,
+            "cwd": folder,
+        }
+        if any(
+            value is not None and getattr(now, name) != value
+            for name, value in wished.items()
+        ):
+            return Settled()
+        return Settled(result=ThreadResult(thread=self._judged(lease.thread)))
+
+    async def _goal(self, row: KeyRow) -> Goal | None:
+        assert row.thread is not None
+        return await self._way.supervisor.reader.goal(row.thread)
+
+    # history
+
+    async def _still_unknown(self, row: KeyRow) -> Settled[Any]:
+        """Say at least how many turns there are since (`newTurns`)."""
+        if row.thread is None or row.last_turn is None:
+            return Settled()
+        ids = [turn.id for turn in await self._newest(row.thread)]
+        known = row.last_turn in ids
+        return Settled(new_turns=ids.index(row.last_turn) if known else None)
+
+    async def _message(self, row: KeyRow) -> _Found | None:
+        """Return the turn that has the row's message."""
+        if row.thread is None or await self._way.ledger.key_is_shared(row):
+            return None  # two devices have used one key: whose message is it?
+        contents = self._way.supervisor.reader.contents
+        cursor: str | None = None
+        for _ in range(SETTLE_PAGES):
+            page = await contents.list_items(
+                row.thread, turn_id=None, cursor=cursor, limit=_PAGE, order="desc"
+            )
+            for item in page.items:
+                if isinstance(item, UserMessage) and item.client_key == row.key:
+                    return await self._with_turn(row, item)
+            if (cursor := page.next_cursor) is None:
+                break
+        return None
+
+    async def _with_turn(self, row: KeyRow, item: UserMessage) -> _Found | None:
+        assert row.thread is not None
+        turn = await self._turn(row.thread, item.turn_id)
+        if turn is None:
+            return None
+        contents = self._way.supervisor.reader.contents
+        page = await contents.list_items(
+            row.thread, turn_id=turn.id, cursor=None, limit=_PAGE, order="asc"
+        )
+        words = [one for one in page.items if isinstance(one, UserMessage)]
+        first = not words or words[0].client_key == row.key
+        return _Found(turn=turn, first=first)
+
+    async def _turn(self, thread_id: str, turn_id: str) -> Turn | None:
+        """Return a turn without its items: as it runs, else as history has it."""
+        lease = self._way.pool.lease_of(thread_id)
+        if lease is not None and lease.writer is not None:
+            live = lease.writer.live_turn(turn_id)
+            if live is not None:
+                return live.model_copy(update={"items": None})
+        for turn in await self._newest(thread_id):
+            if turn.id == turn_id:
+                cut = turn.completed_at is None
+                return turn.model_copy(update={"inferred": True}) if cut else turn
+        return None
+
+    async def _newest(self, thread_id: str) -> list[Turn]:
+        page = await self._way.supervisor.reader.list_turns(
+            thread_id, cursor=None, limit=SETTLE_TURNS, order="desc", items="none"
+        )
+        return [*page.turns]
