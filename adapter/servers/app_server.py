@@ -79,7 +79,7 @@ class AppServer:
         self._watches: set[Watch] = set()
         self._news = trio.lowlevel.ParkingLot()
         self._questions = trio.Event()
-        self.normalizer = Normalizer(provenance=RUNTIME)
+        self.normalizer = Normalizer(provenance=RUNTIME, slept_ms=self._slept_ms)
         self.ledger = ApprovalLedger(
             mint=setup.mint, approval_ms=setup.approval_ms, up_ms=setup.up_ms
         )
@@ -96,6 +96,10 @@ class AppServer:
     def now_ms(self) -> int:
         """Return milliseconds since the epoch."""
         return self._setup.now_ms()
+
+    def _slept_ms(self) -> int:
+        """Trio's clock stands still while the computer sleeps."""
+        return self._setup.up_ms() - round(trio.current_time() * 1_000)
 
     def tell(self) -> None:
         """Let every waiter look at its condition again."""

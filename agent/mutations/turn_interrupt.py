@@ -3,18 +3,27 @@
 PROTOCOL.md section 4.
 """
 
+import logging
 from typing import Final
 
-from adapter.errors import AdapterError, CodexRefusedError
+from adapter.errors import (
+    AdapterError,
+    CodexOverloadedError,
+    CodexRefusedError,
+    NoAnswerError,
+)
 from agent.access.scopes import Caller, check_alive
+from agent.app_servers.lease import Lease
+from agent.faults import fault_of
 from agent.mutations.carry import Sent
 from agent.mutations.refusals import owned_elsewhere, running
 from agent.mutations.way import Way
 from agent.records.ledger import Flight
 from transport.errors import NotFound, Refusal
 from transport.protocol.methods import TURN_INTERRUPT
-from transport.protocol.turns import TurnInterruptParams, TurnResult
+from transport.protocol.turns import Turn, TurnInterruptParams, TurnResult
 
+_LOG: Final = logging.getLogger(__name__)
 _NOT_RUNNING: Final = "This turn does not run (any more); nothing was stopped."
 
 
@@ -38,10 +47,10 @@ class TurnInterrupt:
             check_alive(caller)
             sent.is_out = True
             try:
-                turn = await lease.started_writer.interrupt(
-                    params.turn_id, background=params.background
+                turn = await self._stop(
+                    lease, params.turn_id, background=params.background
                 )
-            except (NotFound, CodexRefusedError) as exc:
+            except NotFound as exc:
                 raise running(None, _NOT_RUNNING) from exc
             result = TurnResult(turn=turn)
             await self._way.ledger.done(flight, result, turn.id)
@@ -51,6 +60,31 @@ class TurnInterrupt:
             return await self._way.carrier.carry(
                 flight, lease, steps, ends_writer=False
             )
+
+    async def _stop(
+        self, lease: Lease, turn_id: str, *, background: bool = False
+    ) -> Turn:
+        """Interrupt; where its thread does not react, end the writer, and so the turn.
+
+        A stop has to work also where Codex hangs, or has lost a turn whose end it never
+        told. Raises: NotFound, Conflict (running), CodexOverloadedError.
+        """
+        writer = lease.started_writer
+        try:
+            return await writer.interrupt(turn_id, background=background)
+        except CodexOverloadedError:
+            raise
+        except (NoAnswerError, CodexRefusedError) as exc:
+            if writer.live_turn(turn_id) is None:
+                raise running(None, _NOT_RUNNING) from exc
+            _LOG.warning(
+                "thread %s: its turn cannot be interrupted, its writer is ended: %s",
+                lease.key,
+                fault_of(exc),
+            )
+        writer.hurry()
+        await self._way.pool.end(lease)
+        return await writer.interrupt(turn_id)
 
     def _not_ours(self, thread_id: str) -> Refusal:
         holder = self._way.watch.holders([thread_id]).get(thread_id)
@@ -65,9 +99,9 @@ class TurnInterrupt:
             turn_id = lease.writer.running_turn_id if lease.writer else None
             if turn_id is None or self._way.starter_of(turn_id) != device_id:
                 continue
-            with lease.used() as writer:
+            with lease.used():
                 try:
-                    await writer.interrupt(turn_id)
+                    await self._stop(lease, turn_id)
                 except (AdapterError, Refusal):
                     continue  # it has ended by itself, or its process has
             stopped.append(turn_id)

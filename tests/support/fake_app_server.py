@@ -10,20 +10,22 @@ script is a map:
 - `version`: what it claims to be (default: the pinned one);
 - `start`: steps played before the first line is read;
 - `on`: method → list of plays, one a call, the last one again and again; a play is a
-  list of steps. Methods without a play get `-32600 unknown variant`, except initialize;
+  list of steps. Methods without a play get `-32600 unknown variant`, except initialize.
+  A key `METHOD THREAD` is for the calls that name that thread, before `METHOD` alone;
 - `answers`: id of a question of ours → steps when the client answered it.
 
 Steps are maps with one deciding key: `result` · `error` {code, message} · `notify`
 method with `params` · `ask` method with `params` and `id` · `hold` (answer this call
-later: `release` with `result` answers the newest held one) · `raw` a line as it is ·
+later: `release` with `result` answers the newest held one) · `odd` a result of any shape · `raw` a line as it is ·
 `flood` n times the notification `notify`/`params` · `stderr` text · `sleep` seconds ·
-`exit` code · `kill` (SIGKILL to itself) · `deaf` (ignores end of input and SIGTERM).
+`exit` code · `kill` (SIGKILL to itself) · `signal` n to itself · `deaf` (ignores end of input and SIGTERM).
 The text `$name` inside a value becomes the call's parameter of that name. No step that
 answers means silence. What the client sends lands in `sent.jsonl` beside the script.
 """
 
 import json
 import os
+import resource
 import signal
 import sys
 import time
@@ -42,6 +44,7 @@ SCHEMA: Final = ROOT / "generated" / "schema"
 SCRIPT: Final = "script.json"
 SENT: Final = "sent.jsonl"
 MISFIT: Final = 70
+FLOOD_BLOCK: Final = 1_000  # lines that are written at once
 
 Json = dict[str, Any]
 Step = Mapping[str, Any]
@@ -184,14 +187,17 @@ class FakeAppServer:
             self._play(self._steps(str(method), message), message)
 
     def _steps(self, method: str, message: Json) -> Sequence[Step]:
-        plays = self._script.get("on", {}).get(method)
+        on = self._script.get("on", {})
+        thread_id = (message.get("params") or {}).get("threadId")
+        key = f"{method} {thread_id}" if f"{method} {thread_id}" in on else method
+        plays = on.get(key)
         if plays is None:
             if method == "initialize":
                 return [{"result": self._greeting(message)}]
             text = f"Invalid request: unknown variant `{method}`, expected one of …"
             return [{"error": {"code": -32600, "message": text}}]
-        index = min(self._calls[method], len(plays) - 1)
-        self._calls[method] += 1
+        index = min(self._calls[key], len(plays) - 1)
+        self._calls[key] += 1
         return cast("Sequence[Step]", plays[index])
 
     def _greeting(self, message: Json) -> Json:
@@ -215,6 +221,8 @@ class FakeAppServer:
         if "result" in step:
             self._shapes.check(str(call["method"]), "result", step["result"])
             self._say({"id": call["id"], "result": step["result"]})
+        elif "odd" in step:
+            self._say({"id": call["id"], "result": step["odd"]})
         elif "error" in step:
             self._say({"id": call["id"], "error": step["error"]})
         elif "notify" in step or "ask" in step:
@@ -235,7 +243,10 @@ class FakeAppServer:
         else:
             message["emittedAtMs"] = 1_796_000_000_000
         line = json.dumps(message).encode() + b"\n"
-        self._write(line * int(step.get("flood", 1)))
+        left = int(step.get("flood", 1))
+        while left > 0:
+            self._write(line * min(left, FLOOD_BLOCK))
+            left -= FLOOD_BLOCK
 
     def _act(self, step: Json) -> None:
         if "stderr" in step:
@@ -248,6 +259,10 @@ class FakeAppServer:
             os._exit(int(step["exit"]))
         elif "kill" in step:
             os.kill(os.getpid(), signal.SIGKILL)
+        elif "signal" in step:
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            signal.signal(int(step["signal"]), signal.SIG_DFL)
+            os.kill(os.getpid(), int(step["signal"]))
         elif "deaf" in step:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             while True:
