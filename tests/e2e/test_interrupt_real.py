@@ -1,0 +1,97 @@
+"""One interrupt of a real turn with all that can hang on it: sub-agents, one of which asks
+and one of which left a command running, and a goal that would start the next turn."""
+
+from typing import Any
+
+import pytest
+import trio
+
+from adapter.processes.binary import Codex
+from adapter.runtime import NewThread
+from clients.cli.scripted_answers import Rule
+from tests.support.codex import codex_binaries, open_codex_home
+from tests.support.runtimes import open_codex_runtime, open_gate
+from transport.protocol.approvals import ApprovalState
+from transport.protocol.events import TurnCompleted
+from transport.protocol.goals import GoalStatus
+from transport.protocol.turns import TurnStatus
+
+pytestmark = pytest.mark.codex
+KEY = "key-0123456789abcdef"
+HERE = codex_binaries()
+VERSIONS = [one for one in ("0.163.0", "0.171.0") if one in HERE]
+
+
+def spawn(message: str) -> dict[str, Any]:
+    args = {"message": message}
+    return {"call": "spawn_agent", "namespace": "multi_agent_v1", "args": args}
+
+
+def command(cmd: str, **more: Any) -> dict[str, Any]:
+    return {"call": "exec_command", "args": {"cmd": cmd, **more}}
+
+
+ASKS = command("touch /x", sandbox_permissions="require_escalated", justification="so")
+RULES = (
+    Rule("kid that asks", [[ASKS]]),
+    Rule(
+        "kid that runs", [[command("sleep 600", yield_time_ms=300)], [{"hold": "kid"}]]
+    ),
+    Rule(
+        "the active thread goal",  # what Codex says when it goes on by itself
+        [[spawn("kid that asks"), spawn("kid that runs")], [{"hold": "root"}]],
+    ),
+)
+
+
+@pytest.mark.parametrize("background", [True, False])
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_an_interrupt_stops_the_whole_tree_and_what_would_go_on(
+    version: str, *, background: bool
+) -> None:
+    codex = Codex(path=HERE[version], version=version)
+    with trio.fail_after(60):
+        async with (
+            open_codex_home(*RULES) as home,
+            open_codex_runtime(codex, home.home) as run,
+            run.writer() as writer,
+        ):
+            new = NewThread(cwd=str(home.workspace))
+            root = (await writer.start_thread(new, guard=open_gate)).thread.id
+            first = await writer.start_turn(["hello"], client_key=KEY, guard=open_gate)
+            await run.seen.turn_completed(first.id)
+            await writer.set_goal("paint the barn", guard=open_gate)
+            asked = await run.seen.approval()
+            await home.model.wait_held("kid")
+            await home.model.wait_held("root")
+            running = writer.running_turn_id
+            assert running is not None
+            (left,) = await writer.background_commands(root)
+            assert "sleep 600" in left.command
+            assert len({root, asked.thread_id, left.thread_id}) == 3
+
+            turn = await writer.interrupt(running, background=background)
+            assert turn.status is TurnStatus.INTERRUPTED
+            await run.seen.until(lambda: len(run.seen.data(TurnCompleted)) == 4)
+            ends = {
+                d.turn.thread_id: d.turn.status
+                for d in run.seen.data(TurnCompleted)[1:]
+            }
+            assert set(ends) == {root, asked.thread_id, left.thread_id}
+            assert set(ends.values()) == {TurnStatus.INTERRUPTED}
+            (gone,) = run.seen.resolved()
+            assert (gone.id, gone.state) == (asked.id, ApprovalState.WITHDRAWN)
+            assert writer.approvals() == []
+            goal = await run.reader.goal(root)
+            assert goal is not None
+            assert goal.status is GoalStatus.PAUSED
+            if background:
+                assert await writer.background_commands(root) == []
+                await writer.wait_idle()
+            else:
+                assert [
+                    one.item_id for one in await writer.background_commands(root)
+                ] == [left.item_id]
+                assert "stillRunning" in run.seen.notices()
+                await writer.stop_background(root, left.item_id)
+            assert len(run.seen.turns_started()) == 4, "nothing began by itself"
