@@ -103,7 +103,7 @@ class Admission:
         """Continue a thread: with a turn, in the one that runs, or when it is free."""
         check_access(caller, rows.TURN_START)
         check_size(params.input)
-        _check_schema(params.output_schema)
+        check_schema(params.output_schema)
         if params.delivery == "steer":
             _check_steers(params)
         place = _Place()
@@ -164,6 +164,7 @@ class Admission:
         """Make a thread with its first turn, as one act."""
         check_access(caller, rows.THREAD_START)
         check_size(params.input)
+        check_schema(params.output_schema)
         check_wishes(caller, sandbox=params.sandbox, policy=params.approval_policy)
 
         async def act(flight: Flight) -> ThreadStartResult:
@@ -381,7 +382,8 @@ def check_size(given: Sequence[InputPart]) -> None:
         )
 
 
-def _check_schema(schema: Mapping[str, Any] | None) -> None:
+def check_schema(schema: Mapping[str, Any] | None) -> None:
+    """Raise `TooLarge` for an output schema above 32 KiB."""
     if schema is not None and len(json.dumps(schema)) > SCHEMA_BYTES:
         raise TooLarge(
             f"An output schema may have at most {SCHEMA_BYTES} bytes of JSON.",

@@ -13,17 +13,18 @@ from adapter.errors import AdapterError, TurnUnknownError
 from adapter.runtime import Guard, Loaded, ThreadWriter
 from agent.access.scopes import Caller, check_access, check_alive, check_settings
 from agent.limits import UNDO_S
-from agent.mutations.admission import check_size
+from agent.mutations.admission import check_schema, check_size
 from agent.mutations.carry import Sent
 from agent.mutations.patience import Patience
 from agent.mutations.refusals import turn_not_found
 from agent.mutations.settling import Settling
-from agent.mutations.way import Way
+from agent.mutations.way import Way, turn_wishes
 from agent.records.ledger import Flight, Settled
 from agent.records.store import KeyRow
 from transport.errors import InvalidParams, OutcomeUnknown, Refusal
 from transport.protocol.methods import THREAD_FORK
 from transport.protocol.thread_acts import ThreadForkParams, ThreadForkResult
+from transport.protocol.threads import Thread
 
 
 @dataclass(slots=True)
@@ -45,14 +46,16 @@ class ThreadFork:
         """Go the way of a mutation, once for its key. Raises: Refusal."""
         check_access(caller, THREAD_FORK)
         check_size(params.input)
+        check_schema(params.output_schema)
         _check_turns(params)
 
         async def act(flight: Flight) -> ThreadForkResult:
             source = await self._way.sight.thread(caller, params.thread_id)
+            folder = await self._folder(caller, params.cwd)
             return await self._patience.attempting(
                 params.wait_ms,
                 params.thread_id,
-                partial(self._attempt, caller, params, source.cwd, flight),
+                partial(self._attempt, caller, params, source, folder, flight),
             )
 
         async def settle(row: KeyRow) -> Settled[ThreadForkResult]:
@@ -71,12 +74,20 @@ class ThreadFork:
             shown=self._way.shown(caller),
         )
 
+    async def _folder(self, caller: Caller, cwd: str | None) -> str | None:
+        return None if cwd is None else await self._way.sight.folder(caller, cwd)
+
     async def _attempt(
-        self, caller: Caller, params: ThreadForkParams, folder: str, flight: Flight
+        self,
+        caller: Caller,
+        params: ThreadForkParams,
+        source: Thread,
+        folder: str | None,
+        flight: Flight,
     ) -> ThreadForkResult:
         check_alive(caller)
         self._way.keeper.check(params.thread_id)
-        await self._way.inputs.prepare(caller, params.input, folder)
+        await self._way.inputs.prepare(caller, params.input, folder or source.cwd)
         guard = self._way.guard(caller)
         lease = await self._way.open(caller, None, guard)
         made = _Made()
@@ -88,12 +99,16 @@ class ThreadFork:
             made.thread_id = loaded.thread.id
             await self._way.ledger.note_thread(flight, loaded.thread.id)
             check_settings(caller, loaded.settings, self._way.inside(caller))
-            cwd = loaded.settings.cwd
-            parts = await self._way.inputs.prepare(caller, params.input, cwd)
+            where = folder or loaded.settings.cwd
+            parts = await self._way.inputs.prepare(caller, params.input, where)
             self._way.sight.learn([loaded.thread])
             self._way.pool.hold(lease, loaded)
             turn = await writer.start_turn(
-                parts, client_key=params.request_key, guard=guard
+                parts,
+                client_key=params.request_key,
+                guard=guard,
+                wishes=turn_wishes(params, folder),
+                output_schema=params.output_schema,
             )
             thread = self._way.pool.dressed(lease, lease.thread or loaded.thread)
             result = ThreadForkResult(

@@ -4,7 +4,7 @@ PROTOCOL.md sections 3 and 4. Without a turn Codex stores no thread: a refusal o
 leaves nothing.
 """
 
-from adapter.runtime import NewThread
+from adapter.runtime import NewThread, Wishes
 from agent.access.scopes import Caller, check_alive, check_settings
 from agent.mutations.carry import Sent
 from agent.mutations.way import Way
@@ -44,6 +44,8 @@ class ThreadStart:
                 parts,
                 client_key=params.request_key,
                 guard=sent.behind(guard),
+                wishes=Wishes(mode=params.mode),
+                output_schema=params.output_schema,
             )
             thread = self._way.pool.dressed(lease, lease.thread or loaded.thread)
             result = ThreadStartResult(

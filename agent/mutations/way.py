@@ -25,6 +25,7 @@ from agent.records.store import KeyRow
 from transport.errors import Overloaded, Refusal
 from transport.protocol.base import WireModel
 from transport.protocol.events import Notice, NoticeLevel, ThreadChanged
+from transport.protocol.thread_acts import ThreadForkParams
 from transport.protocol.threads import Thread
 from transport.protocol.turns import Turn, TurnStartParams
 
@@ -143,7 +144,9 @@ class Way:
         self._emit(Emitted(at=self._now_ms(), thread_id=thread_id, data=data))
 
 
-def turn_wishes(params: TurnStartParams, folder: str | None) -> Wishes:
+def turn_wishes(
+    params: TurnStartParams | ThreadForkParams, folder: str | None
+) -> Wishes:
     """Return what a turn is to run with. `folder`: `params.cwd`, checked."""
     return Wishes(
         model=params.model, effort=params.effort, mode=params.mode, cwd=folder

@@ -38,7 +38,7 @@ async def approve(
         if not yes and not await _confirmed(choice):
             screen.note("Nothing was answered; it still waits.")
             return ExitCode.FAILED
-        return await _answer(screen, client, _plain(asked, choice))
+        return await _answer(screen, client, plain_answer(asked, choice))
 
 
 async def answer(
@@ -71,7 +71,9 @@ async def deny(
                 f"{asked.id} cannot stop the turn: decline it, and then "
                 f"`threadgate interrupt {asked.root_thread_id}`"
             )
-        return await _answer(screen, client, _plain(asked, _choice(asked, effect)))
+        return await _answer(
+            screen, client, plain_answer(asked, _choice(asked, effect))
+        )
 
 
 async def _confirmed(choice: Choice) -> bool:
@@ -106,7 +108,8 @@ def _check_digest(asked: Approval, digest: str | None) -> None:
         )
 
 
-def _plain(asked: Approval, choice: Choice) -> ApprovalAnswerParams:
+def plain_answer(asked: Approval, choice: Choice) -> ApprovalAnswerParams:
+    """Return an answer that needs nothing filled in, bound to what was shown."""
     return ApprovalAnswerParams(
         approval_id=asked.id, digest=asked.digest, choice=choice.id
     )

@@ -8,10 +8,12 @@ from typing import Annotated
 import typer
 
 from clients.cli.commands import (
+    answers,
     anywhere,
     devices,
     hosts,
     threads,
+    turns,
     waiting,
     workstation,
 )
@@ -33,6 +35,8 @@ app = typer.Typer(
 )
 app.add_typer(workstation.group)
 app.add_typer(anywhere.group)
+app.add_typer(turns.group)
+app.add_typer(answers.group)
 app.add_typer(waiting.group)
 app.add_typer(waiting.queue, name="queue")
 app.add_typer(threads.group)

@@ -1,14 +1,24 @@
-"""Questions to the person at the terminal. Trio shell."""
+"""Questions to the person at the terminal. Trio shell.
+
+A line is read when it is there, not waited for in a thread: a question can be taken back
+(somebody else has answered it), and then nothing is left that would eat the next line.
+"""
 
 import getpass
+import os
 import sys
 import termios
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Final
 
 import trio
 
 from clients.cli.exits import FailedError, UsageProblemError
 
 MAX_TEXT = 1_000_000  # characters read from stdin; the Agent's own limit is lower
+_CHUNK: Final = 4096  # bytes: a terminal hands out lines no longer than that
+_FLAGS: Final = 3  # where `tcgetattr` has the local modes
 
 
 def at_terminal() -> bool:
@@ -19,19 +29,10 @@ def at_terminal() -> bool:
 async def confirm(question: str) -> bool:
     """Ask; only `y` and `yes` are a yes, and an empty line or the end of input a no.
 
-    What was typed before the question was there is no answer to it. The connection is
-    kept alive meanwhile: waiting happens in a thread.
+    What was typed before the question was there is no answer to it.
     """
-
-    def ask() -> str:
-        forget_typed()
-        try:
-            return input(f"{question} [y/N] ")
-        except EOFError:
-            return ""
-
-    answer = await trio.to_thread.run_sync(ask, abandon_on_cancel=True)
-    return answer.strip().lower() in {"y", "yes"}
+    answer = await read_line(f"{question} [y/N] ")
+    return (answer or "").strip().lower() in {"y", "yes"}
 
 
 async def ask_line(prompt: str, *, hidden: bool = False) -> str:
@@ -39,18 +40,56 @@ async def ask_line(prompt: str, *, hidden: bool = False) -> str:
 
     `hidden`: without echo. Raises: FailedError at the end of input.
     """
-
-    def ask() -> str | None:
-        forget_typed()
-        try:
-            return getpass.getpass(prompt) if hidden else input(prompt)
-        except EOFError:
-            return None
-
-    answer = await trio.to_thread.run_sync(ask, abandon_on_cancel=True)
+    answer = await read_line(prompt, hidden=hidden)
     if answer is None:
         raise FailedError("nothing was answered; it still waits")
     return answer.strip()
+
+
+async def read_line(prompt: str, *, hidden: bool = False) -> str | None:
+    """Return the line that is typed now; `None` at the end of input.
+
+    Whatever ends it, the echo of the terminal is back.
+    """
+    if not sys.stdin.isatty():
+        print(prompt, end="", flush=True)
+        read = sys.stdin.readline
+        text = await trio.to_thread.run_sync(read, abandon_on_cancel=True)
+        return text.removesuffix("\n") if text else None
+    terminal = sys.stdin.fileno()
+    with _echo(terminal, hidden=hidden):  # before anybody is asked to type
+        forget_typed()
+        print(prompt, end="", flush=True)
+        return await _typed(terminal)
+
+
+async def _typed(terminal: int) -> str | None:
+    typed = b""
+    while not typed.endswith(b"\n"):
+        await trio.lowlevel.wait_readable(terminal)
+        more = os.read(terminal, _CHUNK)
+        if not more:
+            break
+        typed += more
+    if not typed:
+        return None
+    return typed.decode(sys.stdin.encoding, "replace").removesuffix("\n")
+
+
+@contextmanager
+def _echo(terminal: int, *, hidden: bool) -> Generator[None]:
+    if not hidden:
+        yield
+        return
+    before = termios.tcgetattr(terminal)
+    quiet = list(before)
+    quiet[_FLAGS] &= ~termios.ECHO
+    termios.tcsetattr(terminal, termios.TCSADRAIN, quiet)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+        print(flush=True)  # the line feed that was not seen
 
 
 def forget_typed() -> None:

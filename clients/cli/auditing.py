@@ -4,31 +4,28 @@ from datetime import UTC, datetime, tzinfo
 
 from clients.cli.doors import open_local
 from clients.cli.exits import ExitCode
+from clients.cli.paging import list_rows
 from clients.cli.plain import one_line
 from clients.cli.screen import Screen
 from clients.cli.style import Line, Span, dim, line
 from transport.protocol.admin import AuditEntry, AuditListParams
 from transport.protocol.methods import AUDIT_LIST
 
-_PAGE = 100
-
 
 async def audit(screen: Screen, *, count: int) -> ExitCode:
     """Show the newest entries; JSON lines for a program."""
-    cursor: str | None = None
-    left = count
     async with open_local() as client:
-        while left > 0:
-            params = AuditListParams(cursor=cursor, limit=min(left, _PAGE))
-            page = await client.call(AUDIT_LIST, params)
-            for entry in page.entries:
-                if screen.as_json:
-                    screen.json(entry.wire())
-                screen.lines([entry_line(entry, screen.zone)])
-            left -= len(page.entries)
-            cursor = page.next_cursor
-            if cursor is None:
-                break
+        entries = await list_rows(
+            client,
+            AUDIT_LIST,
+            AuditListParams(),
+            lambda page: (page.entries, page.next_cursor),
+            count=count,
+        )
+    for entry in entries:
+        if screen.as_json:
+            screen.json(entry.wire())
+        screen.lines([entry_line(entry, screen.zone)])
     return ExitCode.OK
 
 

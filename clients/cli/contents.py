@@ -14,16 +14,15 @@ from clients.cli.lines.contents import (
     missing_note,
     text_lines,
 )
+from clients.cli.paging import list_rows
 from clients.cli.screen import Screen
 from transport.client import Client
 from transport.protocol.contents import (
-    ItemHit,
     ItemListParams,
     ItemOutputParams,
     ItemOutputResult,
     ThreadDiffParams,
     ThreadFindParams,
-    ThreadHit,
     ThreadSearchParams,
 )
 from transport.protocol.items import Command, Item
@@ -37,7 +36,6 @@ from transport.protocol.methods import (
 
 Field = Literal["output", "text", "diff"]
 ITEMS: Final = 1_000  # the newest that are looked through for the beginning of an id
-_PAGE: Final = 100
 
 
 async def output(
@@ -94,18 +92,14 @@ async def search(
     screen: Screen, text: str, *, host: str | None, archived: bool, count: int
 ) -> ExitCode:
     """Find threads by words in them."""
-    hits: list[ThreadHit] = []
     async with open_door(host) as client:
-        params = ThreadSearchParams(query=text, archived=archived)
-        while len(hits) < count:
-            limit = min(_PAGE, count - len(hits))
-            page = await client.call(
-                THREAD_SEARCH, params.model_copy(update={"limit": limit})
-            )
-            hits += page.hits
-            if page.next_cursor is None:
-                break
-            params = params.model_copy(update={"cursor": page.next_cursor})
+        hits = await list_rows(
+            client,
+            THREAD_SEARCH,
+            ThreadSearchParams(query=text, archived=archived),
+            lambda page: (page.hits, page.next_cursor),
+            count=count,
+        )
     if screen.as_json:
         screen.json({"hits": [hit.wire() for hit in hits]})
     screen.lines(hit_table(hits, screen.clock(), width=screen.width))
@@ -116,19 +110,15 @@ async def find(
     screen: Screen, text: str, *, host: str | None, thread: str, count: int
 ) -> ExitCode:
     """Find places in one thread by words in them."""
-    hits: list[ItemHit] = []
     async with open_door(host) as client:
         thread_id = await find_thread(client, thread)
-        params = ThreadFindParams(thread_id=thread_id, query=text)
-        while len(hits) < count:
-            limit = min(_PAGE, count - len(hits))
-            page = await client.call(
-                THREAD_FIND, params.model_copy(update={"limit": limit})
-            )
-            hits += page.hits
-            if page.next_cursor is None:
-                break
-            params = params.model_copy(update={"cursor": page.next_cursor})
+        hits = await list_rows(
+            client,
+            THREAD_FIND,
+            ThreadFindParams(thread_id=thread_id, query=text),
+            lambda page: (page.hits, page.next_cursor),
+            count=count,
+        )
     if screen.as_json:
         screen.json({"hits": [hit.wire() for hit in hits]})
     screen.lines(found_lines(hits))
@@ -137,17 +127,23 @@ async def find(
 
 async def _find_item(client: Client, thread_id: str, word: str | None) -> Item:
     """Return the item that is meant; the newest command where none is named."""
-    items: list[Item] = []
-    params = ItemListParams(thread_id=thread_id, order="desc", limit=_PAGE)
-    while len(items) < ITEMS:
-        page = await client.call(ITEM_LIST, params)
-        items += page.items
-        for one in page.items:
-            if one.id == word or (word is None and isinstance(one, Command)):
-                return one
-        if page.next_cursor is None:
-            break
-        params = params.model_copy(update={"cursor": page.next_cursor})
+    meant: list[Item] = []
+
+    def is_meant(one: Item) -> bool:
+        fits = isinstance(one, Command) if word is None else one.id == word
+        meant.extend([one] if fits else [])
+        return fits
+
+    items = await list_rows(
+        client,
+        ITEM_LIST,
+        ItemListParams(thread_id=thread_id, order="desc"),
+        lambda page: (page.items, page.next_cursor),
+        count=ITEMS,
+        stop=is_meant,
+    )
+    if meant:
+        return meant[0]
     if word is None:
         raise FailedError("no command ran in this thread (lately)")
     return pick(

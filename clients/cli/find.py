@@ -4,6 +4,7 @@ Never a guess: see `choose`. A whole id is taken as it is; the Agent answers for
 """
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,7 @@ from clients.cli.hosts import LOCAL
 from clients.cli.lines.approvals import approval_title
 from clients.cli.lines.devices import device_choice
 from clients.cli.lines.threads import thread_choice
+from clients.cli.paging import list_rows
 from clients.cli.plain import one_line
 from clients.cli.style import line
 from transport.client import Client
@@ -29,20 +31,21 @@ _APPROVAL_WHOLE: Final = len(_APPROVAL) + 32
 
 
 async def list_threads(
-    client: Client, params: ThreadListParams, *, count: int
+    client: Client,
+    params: ThreadListParams,
+    *,
+    count: int,
+    stop: Callable[[Thread], bool] | None = None,
 ) -> list[Thread]:
-    """Return at most `count` threads, page by page."""
-    threads: list[Thread] = []
-    while len(threads) < count:
-        limit = min(100, count - len(threads))
-        page = await client.call(
-            THREAD_LIST, params.model_copy(update={"limit": limit})
-        )
-        threads += page.threads
-        if page.next_cursor is None:
-            break
-        params = params.model_copy(update={"cursor": page.next_cursor})
-    return threads
+    """Return at most `count` threads, page by page, up to one that `stop` is for."""
+    return await list_rows(
+        client,
+        THREAD_LIST,
+        params,
+        lambda page: (page.threads, page.next_cursor),
+        count=count,
+        stop=stop,
+    )
 
 
 async def find_thread(client: Client, word: str) -> str:
@@ -91,14 +94,12 @@ async def pending_approvals(
     client: Client, thread_id: str | None = None
 ) -> list[Approval]:
     """Return everything that waits for an answer, oldest first."""
-    found: list[Approval] = []
-    params = ApprovalListParams(thread_id=thread_id)
-    while True:
-        page = await client.call(APPROVAL_LIST, params)
-        found += page.approvals
-        if page.next_cursor is None:
-            return found
-        params = params.model_copy(update={"cursor": page.next_cursor})
+    return await list_rows(
+        client,
+        APPROVAL_LIST,
+        ApprovalListParams(thread_id=thread_id),
+        lambda page: (page.approvals, page.next_cursor),
+    )
 
 
 async def find_approval(client: Client, word: str, clock: Clock) -> Approval:

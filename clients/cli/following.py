@@ -13,8 +13,9 @@ from typing import Final
 import trio
 
 from clients.cli.eventjson import event_json
-from clients.cli.exits import FailedError
+from clients.cli.exits import ExitCode, FailedError
 from clients.cli.find import pending_approvals
+from clients.cli.inplace import InPlace
 from clients.cli.lines.threads import turn_end
 from clients.cli.screen import Screen
 from clients.cli.style import dim
@@ -24,7 +25,7 @@ from transport.background import open_background
 from transport.client import Client
 from transport.protocol.methods import THREAD_READ
 from transport.protocol.threads import ThreadReadParams
-from transport.protocol.turns import Turn
+from transport.protocol.turns import Turn, TurnStatus
 from transport.subscription import ClientEvent, Resumed
 
 Start = Callable[[], Awaitable[tuple[str, Turn]]]
@@ -43,8 +44,12 @@ class _Follower:
     watch: TurnWatch = field(default_factory=TurnWatch)
     early: list[ClientEvent] = field(default_factory=list[ClientEvent])
     transcript: Transcript | None = None
+    inplace: InPlace = field(init=False)
     thread_id: str = ""
     over: trio.CancelScope = field(default_factory=trio.CancelScope)
+
+    def __post_init__(self) -> None:
+        self.inplace = InPlace(self.screen, self.client)
 
     async def start(self, start: Start, *, task_status: trio.TaskStatus[None]) -> None:
         task_status.started()
@@ -88,13 +93,18 @@ class _Follower:
         waiting = await pending_approvals(self.client, self.thread_id)
         if self.transcript is not None and not self.screen.as_json:
             clock = self.screen.clock()
-            self.screen.pieces(self.transcript.waiting(waiting, clock))
+            self.inplace.show(self.transcript.waiting(waiting, clock))
+            for approval in waiting:
+                self.inplace.offer(approval)
 
     def show(self, event: ClientEvent) -> None:
         if self.screen.as_json:
             self.screen.json(event_json(event))
         elif self.transcript is not None:
-            self.screen.pieces(self.transcript.feed(event, self.screen.clock()))
+            self.inplace.meet(event)
+            self.inplace.show(self.transcript.feed(event, self.screen.clock()))
+            if (asked := self.transcript.asked(event)) is not None:
+                self.inplace.offer(asked)
 
     def leave(self) -> None:
         """End the line that is written; after Ctrl-C say what becomes of the turn."""
@@ -117,6 +127,22 @@ class _Follower:
             self.over.cancel(reason="the turn has ended")
 
 
+async def carry_out(
+    screen: Screen,
+    client: Client,
+    selection: str | None,
+    start: Start,
+    *,
+    follow: bool,
+) -> ExitCode:
+    """Start a turn, and with `follow` show it until it ends; the exit code is its end's."""
+    if not follow:
+        await start()
+        return ExitCode.OK
+    turn = await follow_turn(screen, client, selection, start)
+    return ExitCode.OK if turn.status is TurnStatus.COMPLETED else ExitCode.FAILED
+
+
 async def follow_turn(
     screen: Screen, client: Client, selection: str | None, start: Start
 ) -> Turn:
@@ -130,7 +156,10 @@ async def follow_turn(
     try:
         async with client.subscribe(threads) as events:
             with follower.over:
-                async with open_background(partial(follower.start, start)):
+                async with (
+                    open_background(follower.inplace.serve),
+                    open_background(partial(follower.start, start)),
+                ):
                     await follower.follow(events)
     finally:
         follower.leave()

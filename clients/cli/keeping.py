@@ -1,22 +1,19 @@
-"""`fork`, `rename`, `archive`, `unarchive`, `delete`: acts on whole threads. Trio shell."""
+"""`rename`, `archive`, `unarchive`, `delete`: acts on whole threads. Trio shell."""
 
-from functools import partial
 from typing import Any
 
 from clients.cli.asking import at_terminal, confirm
-from clients.cli.doors import LinkTeller, open_door
+from clients.cli.doors import open_door
 from clients.cli.exits import ExitCode, UsageProblemError
 from clients.cli.find import find_thread
-from clients.cli.following import follow_turn
 from clients.cli.lines.threads import thread_name
+from clients.cli.message import request_key
 from clients.cli.screen import Screen
-from clients.cli.sending import request_key
-from clients.cli.style import Span, dim
+from clients.cli.style import Span
 from transport.client import Client
 from transport.protocol.methods import (
     THREAD_ARCHIVE,
     THREAD_DELETE,
-    THREAD_FORK,
     THREAD_READ,
     THREAD_RENAME,
     THREAD_UNARCHIVE,
@@ -26,56 +23,10 @@ from transport.protocol.thread_acts import (
     ThreadAct,
     ThreadArchiveParams,
     ThreadDeleteParams,
-    ThreadForkParams,
     ThreadRenameParams,
     ThreadUnarchiveParams,
 )
 from transport.protocol.threads import ThreadReadParams, ThreadResult
-from transport.protocol.turns import TextInput, Turn, TurnStatus
-
-
-async def fork(
-    screen: Screen,
-    text: str,
-    *,
-    host: str | None,
-    thread: str,
-    through: str | None,
-    before: str | None,
-    follow: bool,
-    wait_ms: int,
-    key: str | None,
-) -> ExitCode:
-    """Go on in a copy of a thread, and follow the turn to its end."""
-    async with open_door(host, on_link=LinkTeller(screen).tell) as client:
-        params = ThreadForkParams(
-            thread_id=await find_thread(client, thread),
-            through_turn_id=through,
-            before_turn_id=before,
-            input=[TextInput(type="text", text=text)],
-            request_key=key or request_key(),
-            wait_ms=wait_ms,
-        )
-        start = partial(_fork, screen, client, params)
-        if not follow:
-            await start()
-            return ExitCode.OK
-        turn = await follow_turn(screen, client, None, start)
-    return ExitCode.OK if turn.status is TurnStatus.COMPLETED else ExitCode.FAILED
-
-
-async def _fork(
-    screen: Screen, client: Client, params: ThreadForkParams
-) -> tuple[str, Turn]:
-    result = await client.call(THREAD_FORK, params)
-    if screen.as_json:
-        screen.json({"event": "answer", "result": result.wire()})
-    screen.say(
-        dim("forked to "),
-        Span(result.thread.id, "name"),
-        dim(f" as turn {result.turn.id}"),
-    )
-    return result.thread.id, result.turn
 
 
 async def rename(
@@ -96,26 +47,34 @@ async def archive(
     screen: Screen, *, host: str | None, thread: str, wait_ms: int
 ) -> ExitCode:
     """Move a thread out of the list."""
-    async with open_door(host) as client:
-        params = ThreadArchiveParams(
-            thread_id=await find_thread(client, thread),
-            request_key=request_key(),
-            wait_ms=wait_ms,
-        )
-        return await _tell(screen, client, THREAD_ARCHIVE, params, "is archived:")
+    act = (THREAD_ARCHIVE, ThreadArchiveParams, "is archived:")
+    return await _move(screen, act, host=host, thread=thread, wait_ms=wait_ms)
 
 
 async def unarchive(
     screen: Screen, *, host: str | None, thread: str, wait_ms: int
 ) -> ExitCode:
     """Bring a thread back into the list."""
+    act = (THREAD_UNARCHIVE, ThreadUnarchiveParams, "is back:")
+    return await _move(screen, act, host=host, thread=thread, wait_ms=wait_ms)
+
+
+async def _move(
+    screen: Screen,
+    act: tuple[Method[Any, ThreadResult], type[ThreadAct], str],
+    *,
+    host: str | None,
+    thread: str,
+    wait_ms: int,
+) -> ExitCode:
+    method, kind, verb = act
     async with open_door(host) as client:
-        params = ThreadUnarchiveParams(
+        params = kind(
             thread_id=await find_thread(client, thread),
             request_key=request_key(),
             wait_ms=wait_ms,
         )
-        return await _tell(screen, client, THREAD_UNARCHIVE, params, "is back:")
+        return await _tell(screen, client, method, params, verb)
 
 
 async def delete(

@@ -1,17 +1,22 @@
 """Arguments and options that several commands share. Sans-IO (declarations for Typer)."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from clients.cli.commands import completing
+
 if TYPE_CHECKING:
     from transport.protocol.gateway import ScopeName
+    from transport.protocol.turns import ModeName
 
 SCOPES = ("read", "write", "approve", "approve.session")
 SANDBOXES = ("read-only", "workspace-write", "danger-full-access")
 POLICIES = ("untrusted", "on-request", "never")
+LONGEST_WAIT_S = 90  # an Agent lets nobody wait longer
 
 
 def check_key(key: str | None) -> str | None:
@@ -21,11 +26,39 @@ def check_key(key: str | None) -> str | None:
     return key
 
 
+def read_wait(seconds: str | float) -> int:
+    """Return seconds as ms. Raises: typer.BadParameter."""
+    try:
+        found = float(seconds)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found <= LONGEST_WAIT_S:
+        raise typer.BadParameter(f"0 to {LONGEST_WAIT_S} seconds")
+    return round(found * 1000)
+
+
+def one_of(words: tuple[str, ...]) -> Callable[[str | None], str | None]:
+    """Return what lets these words through. It raises typer.BadParameter."""
+
+    def check(word: str | None) -> str | None:
+        if word is not None and word not in words:
+            raise typer.BadParameter(f"one of {', '.join(words)}")
+        return word
+
+    return check
+
+
+def mode_of(plan: bool | None) -> "ModeName | None":
+    """Return what `--plan` and `--no-plan` mean."""
+    return None if plan is None else "plan" if plan else "default"
+
+
 Host = Annotated[
     str | None,
     typer.Option(
         "--host",
         metavar="NAME",
+        autocompletion=completing.hosts,
         help="Which paired host; `local` is the Agent of this machine.",
     ),
 ]
@@ -33,10 +66,36 @@ AsJson = Annotated[
     bool, typer.Option("--json", help="JSON on stdout: one value, streams as lines.")
 ]
 ThreadArg = Annotated[
-    str, typer.Argument(metavar="THREAD", help="The beginning of a thread's id.")
+    str,
+    typer.Argument(
+        metavar="THREAD",
+        help="The beginning of a thread's id.",
+        autocompletion=completing.threads,
+    ),
+]
+OneThread = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="THREAD",
+        help="Only of this thread.",
+        autocompletion=completing.threads,
+    ),
 ]
 ApprovalArg = Annotated[
-    str, typer.Argument(metavar="ID", help="The beginning of an approval's id.")
+    str,
+    typer.Argument(
+        metavar="ID",
+        help="The beginning of an approval's id.",
+        autocompletion=completing.approvals,
+    ),
+]
+Digest = Annotated[
+    str | None,
+    typer.Option(
+        "--digest",
+        metavar="DIGEST",
+        help="Only if it is still what I saw (`approvals --json` tells it).",
+    ),
 ]
 Text = Annotated[
     str, typer.Argument(metavar="TEXT", help="The message; `-` reads it from stdin.")
@@ -45,14 +104,60 @@ Follow = Annotated[
     bool,
     typer.Option("--follow/--no-follow", help="Show the turn until it ends."),
 ]
-Wait = Annotated[
-    float,
+Archived = Annotated[bool, typer.Option("--archived", help="Archived ones instead.")]
+WaitMs = Annotated[
+    int,
     typer.Option(
         "--wait",
         metavar="SECONDS",
-        min=0,
-        max=90,
+        parser=read_wait,
         help="How long to wait for a closed gate or a thread that others hold.",
+    ),
+]
+AllowPending = Annotated[
+    bool,
+    typer.Option(
+        "--allow-pending", help="Even if this also starts what others queued."
+    ),
+]
+Model = Annotated[
+    str | None,
+    typer.Option("--model", metavar="MODEL", help="From now on; see `models`."),
+]
+Effort = Annotated[
+    str | None, typer.Option("--effort", metavar="WORD", help="From now on.")
+]
+Plan = Annotated[
+    bool | None,
+    typer.Option("--plan/--no-plan", help="Plan only, or work, from now on."),
+]
+Folder = Annotated[
+    str | None, typer.Option("--cwd", metavar="DIR", help="Work here from now on.")
+]
+Schema = Annotated[
+    Path | None,
+    typer.Option(
+        "--schema",
+        metavar="FILE",
+        help="This once answer in JSON that fits the JSON Schema in a file of this machine.",
+    ),
+]
+Sandbox = Annotated[
+    str | None,
+    typer.Option(
+        "--sandbox",
+        metavar="WORD",
+        callback=one_of(SANDBOXES),
+        help=f"One of {', '.join(SANDBOXES)}.",
+    ),
+]
+Policy = Annotated[
+    str | None,
+    typer.Option(
+        "--approval-policy",
+        metavar="WORD",
+        callback=one_of(POLICIES),
+        help=f"When Codex asks: one of {', '.join(POLICIES)}.",
     ),
 ]
 Key = Annotated[

@@ -1,4 +1,4 @@
-"""`--image`, `--mention`, `read --images`, `save`: files there and back. Trio shell.
+"""`--image`, `read --images`, `save`: pictures there and back. Trio shell.
 
 PROTOCOL.md section 4 (blob/*). What comes from afar names no file here: a picture is
 called by the last part of its path, made harmless, and never takes another's place.
@@ -23,13 +23,7 @@ from transport.client import Client
 from transport.errors import NotFound, TooLarge
 from transport.media import GIF, HEAD, JPEG, PNG, TEXT, WEBP, MediaError, media_type_of
 from transport.protocol.items import Image
-from transport.protocol.turns import (
-    ImageInput,
-    InputPart,
-    MentionInput,
-    TextInput,
-    Turn,
-)
+from transport.protocol.turns import Turn
 
 MOST: Final = 64 * 1024 * 1024  # bytes of one picture; an Agent sends 32 MiB at most
 LARGEST: Final = 10 * 1024 * 1024  # where an Agent says nothing else
@@ -38,26 +32,11 @@ _ODD: Final = re.compile(r"[^\w.-]+")
 _ENDINGS: Final = {PNG: ".png", JPEG: ".jpg", GIF: ".gif", WEBP: ".webp", TEXT: ".txt"}
 
 
-async def message(
-    screen: Screen,
-    client: Client,
-    text: str,
-    *,
-    images: Sequence[Path],
-    mentions: Sequence[str],
-) -> list[InputPart]:
-    """Return a message's parts; its pictures are uploaded first.
+async def upload(screen: Screen, client: Client, path: Path) -> str:
+    """Send a picture of this machine; return its blob id.
 
     Raises: UsageProblemError, FailedError, Refusal.
     """
-    parts: list[InputPart] = [TextInput(type="text", text=text)]
-    for path in images:
-        blob_id = await _upload(screen, client, path)
-        parts.append(ImageInput(type="image", blob_id=blob_id))
-    return parts + [MentionInput(type="mention", path=path) for path in mentions]
-
-
-async def _upload(screen: Screen, client: Client, path: Path) -> str:
     content = await trio.to_thread.run_sync(
         _read, path, client.opened.limits.blob or LARGEST
     )

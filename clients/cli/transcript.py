@@ -112,6 +112,13 @@ class Transcript:
             for piece in self._lines(approval.thread_id, self._asked(approval, clock))
         ]
 
+    def asked(self, event: ClientEvent) -> Approval | None:
+        """Return the approval that an event asks for, where it is one to be told."""
+        if not isinstance(event, EventSeen) or not self._is_told(event):
+            return None
+        data = event.data
+        return data.approval if isinstance(data, ApprovalRequested) else None
+
     def finish(self) -> list[Piece]:
         """Return what ends the line that is being written, if there is one."""
         return list(self._break())
@@ -121,11 +128,14 @@ class Transcript:
             case DeltaSeen():
                 yield from self._delta(event)
             case EventSeen():
-                if self._root in {None, event.thread_id, event.root_thread_id}:
+                if self._is_told(event):
                     self._headings.meet(event)
                     yield from self._event(event, clock)
             case Resumed():
                 yield from self._resumed(event)
+
+    def _is_told(self, event: EventSeen) -> bool:
+        return self._root in {None, event.thread_id, event.root_thread_id}
 
     def _event(self, event: EventSeen, clock: Clock) -> Iterator[Piece]:
         match event.data:

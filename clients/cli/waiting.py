@@ -11,8 +11,8 @@ from clients.cli.lines.waiting import (
     queue_choice,
     queue_lines,
 )
+from clients.cli.message import request_key
 from clients.cli.screen import Screen
-from clients.cli.sending import request_key
 from clients.cli.style import dim
 from transport.client import Client
 from transport.protocol.background import (
@@ -115,11 +115,23 @@ async def goal(
     objective: str | None,
     pause: bool,
     clear: bool,
+    wait_ms: int = 0,
+    allow_pending: bool = False,
 ) -> ExitCode:
     """Show a thread's goal; or set, pause or clear it first."""
     async with open_door(host) as client:
         thread_id = await find_thread(client, thread)
-        now = await _goal(client, thread_id, objective, pause=pause, clear=clear)
+        if objective is not None:
+            wish = GoalSetParams(
+                thread_id=thread_id,
+                objective=objective,
+                allow_pending=allow_pending,
+                request_key=request_key(),
+                wait_ms=wait_ms,
+            )
+            now = (await client.call(GOAL_SET, wish)).goal
+        else:
+            now = await _goal(client, thread_id, wait_ms, pause=pause, clear=clear)
     if screen.as_json:
         screen.json({"goal": now.wire() if now else None})
     screen.lines(goal_lines(now))
@@ -127,16 +139,13 @@ async def goal(
 
 
 async def _goal(
-    client: Client, thread_id: str, objective: str | None, *, pause: bool, clear: bool
+    client: Client, thread_id: str, wait_ms: int, *, pause: bool, clear: bool
 ) -> Goal | None:
     key = request_key()
-    if objective is not None:
-        wish = GoalSetParams(thread_id=thread_id, objective=objective, request_key=key)
-        return (await client.call(GOAL_SET, wish)).goal
     if pause:
-        rest = GoalPauseParams(thread_id=thread_id, request_key=key)
+        rest = GoalPauseParams(thread_id=thread_id, request_key=key, wait_ms=wait_ms)
         return (await client.call(GOAL_PAUSE, rest)).goal
     if clear:
-        away = GoalClearParams(thread_id=thread_id, request_key=key)
+        away = GoalClearParams(thread_id=thread_id, request_key=key, wait_ms=wait_ms)
         return (await client.call(GOAL_CLEAR, away)).goal
     return (await client.call(GOAL_GET, GoalGetParams(thread_id=thread_id))).goal

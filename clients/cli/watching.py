@@ -6,11 +6,13 @@ from clients.cli.doors import LinkTeller, open_door
 from clients.cli.eventjson import event_json
 from clients.cli.exits import ExitCode
 from clients.cli.find import find_thread, list_threads, pending_approvals
+from clients.cli.inplace import InPlace
 from clients.cli.lines.gate import gate_span
 from clients.cli.lines.threads import followed_line, thread_name
 from clients.cli.screen import Screen
 from clients.cli.style import line
 from clients.cli.transcript import Transcript
+from transport.background import open_background
 from transport.client import Client
 from transport.protocol.methods import THREAD_READ
 from transport.protocol.threads import ThreadListParams, ThreadReadParams
@@ -19,7 +21,9 @@ from transport.subscription import ClientEvent, Resumed
 NAMED = 100  # threads whose titles are known before anything happens in them
 
 
-async def watch(screen: Screen, *, host: str | None, thread: str | None) -> ExitCode:
+async def watch(
+    screen: Screen, *, host: str | None, thread: str | None, ask: bool = True
+) -> ExitCode:
     """Follow one thread, or all; it comes back by itself when the link was lost."""
     async with open_door(host, on_link=LinkTeller(screen).tell) as client:
         root = await find_thread(client, thread) if thread is not None else None
@@ -29,13 +33,16 @@ async def watch(screen: Screen, *, host: str | None, thread: str | None) -> Exit
                 async for event in events:
                     screen.json(event_json(event))
             else:
-                await _tell(screen, client, root, events)
+                inplace = InPlace(screen, client, ask=ask)
+                async with open_background(inplace.serve):
+                    await _tell(screen, client, inplace, root, events)
     return ExitCode.OK
 
 
 async def _tell(
     screen: Screen,
     client: Client,
+    inplace: InPlace,
     root: str | None,
     events: AsyncIterator[ClientEvent],
 ) -> None:
@@ -47,11 +54,16 @@ async def _tell(
         screen.lines(followed_line((await client.call(THREAD_READ, params)).thread))
     try:
         async for event in events:
-            screen.pieces(transcript.feed(event, screen.clock()))
+            inplace.meet(event)
+            inplace.show(transcript.feed(event, screen.clock()))
+            if (asked := transcript.asked(event)) is not None:
+                inplace.offer(asked)
             if isinstance(event, Resumed) and event.verdict != "ok":
                 # Asked after the subscription stands: none can fall in between.
                 waiting = await pending_approvals(client, root)
-                screen.pieces(transcript.waiting(waiting, screen.clock()))
+                inplace.show(transcript.waiting(waiting, screen.clock()))
+                for approval in waiting:
+                    inplace.offer(approval)
     finally:
         screen.pieces(transcript.finish())
 

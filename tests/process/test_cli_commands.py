@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 import trio
 
-from clients.cli import answering, devices, following, reading, sending, watching
+from clients.cli import (
+    answering,
+    devices,
+    following,
+    reading,
+    sending,
+    starting,
+    watching,
+)
 from clients.cli.doors import open_local
 from clients.cli.exits import ExitCode, FailedError, UsageProblemError
 from clients.cli.pairing import offer
@@ -278,7 +286,7 @@ async def test_new_starts_a_thread_and_tells_only_that_one(state: Path) -> None:
         return ThreadStartResult(thread=samples.thread(), turn=turn)
 
     screen = paper()
-    new = partial(sending.new, host=None, follow=True, wait_ms=0, key=None)
+    new = partial(starting.new, host=None, follow=True, wait_ms=0, key=None)
     async with fake(state, thread_start=answer) as agent:
         assert await new(screen, "hello", cwd="/home/ann/shop") is ExitCode.OK
     assert "of ours" in printed(screen)

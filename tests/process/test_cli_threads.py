@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from clients.cli import contents, keeping
+from clients.cli import contents, keeping, starting
 from clients.cli.exits import ExitCode, UsageProblemError
 from tests.support import cli_samples as samples
 from tests.support.cli_runs import noted, paper, printed
@@ -164,7 +164,7 @@ async def test_a_fork_says_where_it_went(state: Path) -> None:
     made = ThreadForkResult(thread=samples.thread(), turn=turn)
     async with fake(state, {"thread/fork": lambda _: made}) as agent:
         screen = paper()
-        await keeping.fork(
+        await starting.fork(
             screen,
             "another way",
             host=None,

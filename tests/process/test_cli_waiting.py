@@ -9,8 +9,8 @@ import trio
 
 from clients.cli import sending, waiting
 from clients.cli.exits import ExitCode
+from clients.cli.message import Manner
 from clients.cli.screen import Screen
-from clients.cli.sending import Manner
 from tests.support import cli_samples as samples
 from tests.support.cli_runs import noted, paper, printed
 from tests.support.cli_samples import SHOP

@@ -5,11 +5,19 @@ PROTOCOL.md section 4. None of these but the fork starts a turn.
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from transport.protocol.base import Params, RequestKey, WireId, WireModel
 from transport.protocol.threads import Thread
-from transport.protocol.turns import Turn, TurnInput, WaitMs
+from transport.protocol.turns import (
+    EffortName,
+    FolderName,
+    ModelName,
+    ModeName,
+    Turn,
+    TurnInput,
+    WaitMs,
+)
 
 
 class ThreadAct(Params):
@@ -46,12 +54,18 @@ class ThreadForkParams(Params):
     """`thread/fork`: a copy of a thread goes on with this message, as one mutation.
 
     The copy ends with `through_turn_id`, or right before `before_turn_id`, or holds all.
+    What the message is to run with: as in `turn/start`.
     """
 
     thread_id: WireId
     through_turn_id: WireId | None = None
     before_turn_id: WireId | None = None
     input: TurnInput
+    mode: ModeName | None = None
+    model: ModelName | None = None
+    effort: EffortName | None = None
+    cwd: FolderName | None = None
+    output_schema: dict[str, JsonValue] | None = None
     request_key: RequestKey
     wait_ms: WaitMs = 0
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from transport.protocol.base import OpenEnum, Params, RequestKey, WireId, WireModel
 from transport.protocol.gateway import (
@@ -138,6 +138,8 @@ class ThreadStartParams(Params):
     effort: Annotated[str, Field(min_length=1, max_length=64)] | None = None
     sandbox: SandboxName | None = None
     approval_policy: ApprovalPolicyName | None = None
+    mode: ModeName | None = None
+    output_schema: dict[str, JsonValue] | None = None
     request_key: RequestKey
     wait_ms: WaitMs = 0
 

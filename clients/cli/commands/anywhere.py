@@ -1,4 +1,4 @@
-"""Commands for a paired device: `connect`, then look and act. Blocking I/O."""
+"""Commands for a paired device: `connect`, then look. Blocking I/O."""
 
 from functools import partial
 from pathlib import Path
@@ -6,18 +6,7 @@ from typing import Annotated
 
 import typer
 
-from clients.cli.options import (
-    ApprovalArg,
-    AsJson,
-    Follow,
-    Host,
-    Images,
-    Key,
-    Mentions,
-    Text,
-    ThreadArg,
-    Wait,
-)
+from clients.cli.options import Archived, AsJson, Host, OneThread, ThreadArg
 
 group = typer.Typer()
 
@@ -66,9 +55,7 @@ def status(host: Host = None, as_json: AsJson = False) -> None:
 @group.command()
 def threads(
     host: Host = None,
-    archived: Annotated[
-        bool, typer.Option("--archived", help="Archived ones instead.")
-    ] = False,
+    archived: Archived = False,
     query: Annotated[
         str | None, typer.Option("--query", metavar="TEXT", help="Part of a title.")
     ] = None,
@@ -82,11 +69,32 @@ def threads(
             "--count", "-n", metavar="N", min=1, max=5000, help="At most so many."
         ),
     ] = 20,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since",
+            metavar="WHEN",
+            help="With the turns that began since: 2h, 14:30 or 2026-11-30. At the "
+            "workstation also through which device.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List threads, newest change first."""
-    from clients.cli import entry, reading
+    from clients.cli import entry, moments, reading
+    from clients.cli import since as lately
 
+    if since is not None:
+        late = partial(
+            lately.threads_since,
+            host=host,
+            since=moments.read_moment(since),
+            archived=archived,
+            query=query,
+            cwd=cwd,
+            count=count,
+        )
+        raise typer.Exit(entry.run(late, as_json=as_json))
     command = partial(
         reading.threads,
         host=host,
@@ -105,11 +113,14 @@ def read(
     turns: Annotated[
         int,
         typer.Option(
-            "--turns", "-n", metavar="N", min=0, max=100, help="How many turns."
+            "--turns", "-n", metavar="N", min=0, max=5000, help="How many turns."
         ),
     ] = 5,
     full: Annotated[
         bool, typer.Option("--full", help="Whole outputs, and diffs.")
+    ] = False,
+    markdown: Annotated[
+        bool, typer.Option("--md", help="As Markdown, to keep or to send on.")
     ] = False,
     images: Annotated[
         Path | None,
@@ -123,7 +134,13 @@ def read(
     from clients.cli import entry, reading
 
     command = partial(
-        reading.read, host=host, thread=thread, turns=turns, full=full, images=images
+        reading.read,
+        host=host,
+        thread=thread,
+        turns=turns,
+        full=full,
+        images=images,
+        markdown=markdown,
     )
     raise typer.Exit(entry.run(command, as_json=as_json))
 
@@ -145,166 +162,20 @@ def save(
 
 @group.command()
 def watch(
-    thread: Annotated[
-        str | None,
-        typer.Argument(metavar="THREAD", help="The beginning of a thread's id."),
-    ] = None,
+    thread: OneThread = None,
     host: Host = None,
+    ask: Annotated[
+        bool,
+        typer.Option(
+            "--ask/--no-ask", help="At a terminal, offer to answer what Codex asks."
+        ),
+    ] = True,
     as_json: AsJson = False,
 ) -> None:
     """Show what happens, as it happens."""
     from clients.cli import entry, watching
 
-    command = partial(watching.watch, host=host, thread=thread)
-    raise typer.Exit(entry.run(command, as_json=as_json))
-
-
-@group.command()
-def send(
-    thread: ThreadArg,
-    text: Text,
-    host: Host = None,
-    follow: Follow = True,
-    wait: Wait = 0,
-    after: Annotated[
-        str | None,
-        typer.Option(
-            "--after",
-            metavar="TURN",
-            help="The last turn that you saw; refused if there is a newer one.",
-        ),
-    ] = None,
-    allow_pending: Annotated[
-        bool,
-        typer.Option(
-            "--allow-pending", help="Even if this also starts what others queued."
-        ),
-    ] = False,
-    when_free: Annotated[
-        bool,
-        typer.Option("--when-free", help="Let it wait until the thread is free."),
-    ] = False,
-    steer: Annotated[
-        bool,
-        typer.Option("--steer", help="Into the turn that runs, if one does."),
-    ] = False,
-    model: Annotated[
-        str | None,
-        typer.Option("--model", metavar="MODEL", help="From now on; see `models`."),
-    ] = None,
-    effort: Annotated[
-        str | None, typer.Option("--effort", metavar="WORD", help="From now on.")
-    ] = None,
-    plan: Annotated[
-        bool | None,
-        typer.Option("--plan/--no-plan", help="Plan only, or work, from now on."),
-    ] = None,
-    cwd: Annotated[
-        str | None,
-        typer.Option("--cwd", metavar="DIR", help="Work here from now on."),
-    ] = None,
-    images: Images = None,
-    mentions: Mentions = None,
-    key: Key = None,
-    as_json: AsJson = False,
-) -> None:
-    """Continue a thread with a message."""
-    from clients.cli import asking, entry, sending
-
-    if when_free and steer:
-        message = "either --when-free or --steer"
-        raise typer.BadParameter(message)
-    manner = sending.Manner(
-        delivery="queue" if when_free else "steer" if steer else "start",
-        model=model,
-        effort=effort,
-        mode=None if plan is None else "plan" if plan else "default",
-        cwd=cwd,
-    )
-    command = partial(
-        sending.send,
-        host=host,
-        thread=thread,
-        follow=follow,
-        wait_ms=round(wait * 1000),
-        after=after,
-        allow_pending=allow_pending,
-        key=key,
-        images=images or (),
-        mentions=mentions or (),
-        manner=manner,
-    )
-    read_text = partial(asking.read_text, text)
-    raise typer.Exit(entry.run_with_text(command, read_text, as_json=as_json))
-
-
-@group.command()
-def new(
-    text: Text,
-    cwd: Annotated[
-        str,
-        typer.Option("--cwd", metavar="DIR", help="The folder, on the workstation."),
-    ],
-    host: Host = None,
-    follow: Follow = True,
-    wait: Wait = 0,
-    images: Images = None,
-    mentions: Mentions = None,
-    key: Key = None,
-    as_json: AsJson = False,
-) -> None:
-    """Start a thread with its first message."""
-    from clients.cli import asking, entry, sending
-
-    command = partial(
-        sending.new,
-        host=host,
-        cwd=cwd,
-        follow=follow,
-        wait_ms=round(wait * 1000),
-        key=key,
-        images=images or (),
-        mentions=mentions or (),
-    )
-    read_text = partial(asking.read_text, text)
-    raise typer.Exit(entry.run_with_text(command, read_text, as_json=as_json))
-
-
-@group.command()
-def interrupt(
-    thread: ThreadArg,
-    host: Host = None,
-    turn: Annotated[
-        str | None,
-        typer.Option("--turn", metavar="TURN", help="Only if this turn runs."),
-    ] = None,
-    background: Annotated[
-        bool,
-        typer.Option("--background", help="End its background commands as well."),
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Stop the turn that runs in a thread."""
-    from clients.cli import entry, sending
-
-    command = partial(
-        sending.interrupt, host=host, thread=thread, turn=turn, background=background
-    )
-    raise typer.Exit(entry.run(command, as_json=as_json))
-
-
-@group.command()
-def approvals(
-    thread: Annotated[
-        str | None, typer.Argument(metavar="THREAD", help="Only of this thread.")
-    ] = None,
-    host: Host = None,
-    as_json: AsJson = False,
-) -> None:
-    """Show what waits for an answer, whole."""
-    from clients.cli import entry, reading
-
-    command = partial(reading.approvals, host=host, thread=thread)
+    command = partial(watching.watch, host=host, thread=thread, ask=ask)
     raise typer.Exit(entry.run(command, as_json=as_json))
 
 
@@ -317,90 +188,9 @@ def models(host: Host = None, as_json: AsJson = False) -> None:
 
 
 @group.command()
-def approve(
-    approval: ApprovalArg,
-    host: Host = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Do not ask: I know what it says.")
-    ] = False,
-    remember: Annotated[
-        bool,
-        typer.Option(
-            "--remember", help="The same again, until the thread is unloaded."
-        ),
-    ] = False,
-    digest: Annotated[
-        str | None,
-        typer.Option(
-            "--digest",
-            metavar="DIGEST",
-            help="Only if it is still what I saw (`approvals --json` tells it).",
-        ),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Allow exactly what is shown."""
-    from clients.cli import answering, entry
+def capabilities(host: Host = None, as_json: AsJson = False) -> None:
+    """List what the Codex there can do, and how that is known."""
+    from clients.cli import entry, reading
 
-    command = partial(
-        answering.approve,
-        host=host,
-        approval=approval,
-        yes=yes,
-        remember=remember,
-        digest=digest,
-    )
-    raise typer.Exit(entry.run(command, as_json=as_json))
-
-
-@group.command()
-def answer(
-    approval: ApprovalArg,
-    host: Host = None,
-    answers: Annotated[
-        str | None,
-        typer.Option(
-            "--answers",
-            metavar="JSON",
-            help='Texts by question, like {"q1": "Red"}; `-` reads stdin.',
-        ),
-    ] = None,
-    content: Annotated[
-        str | None,
-        typer.Option(
-            "--content",
-            metavar="JSON",
-            help='A form\'s values, like {"colour": "red"}; `-` reads stdin.',
-        ),
-    ] = None,
-    digest: Annotated[
-        str | None,
-        typer.Option("--digest", help="Only if it is still what I saw (--json)."),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Answer a question of Codex, or fill in a form.
-
-    Asks at the terminal; secrets are typed without echo.
-    """
-    from clients.cli import answering, entry, filling
-
-    command = partial(answering.answer, host=host, approval=approval, digest=digest)
-    read = filling.read_filled(answers, content)
-    raise typer.Exit(entry.run_with_text(command, read, as_json=as_json))
-
-
-@group.command()
-def deny(
-    approval: ApprovalArg,
-    host: Host = None,
-    stop: Annotated[
-        bool, typer.Option("--stop", help="Stop the whole turn as well.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Decline what is asked; Codex goes on without it."""
-    from clients.cli import answering, entry
-
-    command = partial(answering.deny, host=host, approval=approval, stop=stop)
+    command = partial(reading.capabilities, host=host)
     raise typer.Exit(entry.run(command, as_json=as_json))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from clients.cli.options import AsJson, Follow, Host, Key, ThreadArg, Wait
+from clients.cli.options import Archived, AsJson, Host, ThreadArg, WaitMs
 
 if TYPE_CHECKING:
     from clients.cli.contents import Field
@@ -86,9 +86,7 @@ def diff(
 def search(
     text: Words,
     host: Host = None,
-    archived: Annotated[
-        bool, typer.Option("--archived", help="Archived ones instead.")
-    ] = False,
+    archived: Archived = False,
     count: Count = 20,
     as_json: AsJson = False,
 ) -> None:
@@ -117,51 +115,11 @@ def find(
 
 
 @group.command()
-def fork(
-    thread: ThreadArg,
-    text: Annotated[
-        str,
-        typer.Argument(
-            metavar="TEXT", help="The message; without one it is read from stdin."
-        ),
-    ] = "-",
-    host: Host = None,
-    through: Annotated[
-        str | None,
-        typer.Option("--through", metavar="TURN", help="The copy ends with this turn."),
-    ] = None,
-    before: Annotated[
-        str | None,
-        typer.Option("--before", metavar="TURN", help="It ends before this turn."),
-    ] = None,
-    follow: Follow = True,
-    wait: Wait = 0,
-    key: Key = None,
-    as_json: AsJson = False,
-) -> None:
-    """Go on in a copy of a thread; the thread itself stays as it is."""
-    from clients.cli import asking, entry, keeping
-
-    command = partial(
-        keeping.fork,
-        host=host,
-        thread=thread,
-        through=through,
-        before=before,
-        follow=follow,
-        wait_ms=round(wait * 1000),
-        key=key,
-    )
-    read_text = partial(asking.read_text, text)
-    raise typer.Exit(entry.run_with_text(command, read_text, as_json=as_json))
-
-
-@group.command()
 def rename(
     thread: ThreadArg,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The new title.")],
     host: Host = None,
-    wait: Wait = 0,
+    wait_ms: WaitMs = 0,
     as_json: AsJson = False,
 ) -> None:
     """Give a thread another title."""
@@ -172,31 +130,29 @@ def rename(
         host=host,
         thread=thread,
         name=name,
-        wait_ms=round(wait * 1000),
+        wait_ms=wait_ms,
     )
     raise typer.Exit(entry.run(command, as_json=as_json))
 
 
 @group.command()
 def archive(
-    thread: ThreadArg, host: Host = None, wait: Wait = 0, as_json: AsJson = False
+    thread: ThreadArg, host: Host = None, wait_ms: WaitMs = 0, as_json: AsJson = False
 ) -> None:
     """Move a thread out of the list; it can still be read."""
     from clients.cli import entry, keeping
 
-    wait_ms = round(wait * 1000)
     command = partial(keeping.archive, host=host, thread=thread, wait_ms=wait_ms)
     raise typer.Exit(entry.run(command, as_json=as_json))
 
 
 @group.command()
 def unarchive(
-    thread: ThreadArg, host: Host = None, wait: Wait = 0, as_json: AsJson = False
+    thread: ThreadArg, host: Host = None, wait_ms: WaitMs = 0, as_json: AsJson = False
 ) -> None:
     """Bring an archived thread back into the list."""
     from clients.cli import entry, keeping
 
-    wait_ms = round(wait * 1000)
     command = partial(keeping.unarchive, host=host, thread=thread, wait_ms=wait_ms)
     raise typer.Exit(entry.run(command, as_json=as_json))
 
@@ -206,13 +162,13 @@ def delete(
     thread: ThreadArg,
     host: Host = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask: I am sure.")] = False,
-    wait: Wait = 0,
+    wait_ms: WaitMs = 0,
     as_json: AsJson = False,
 ) -> None:
     """Delete a thread for good. It asks first."""
     from clients.cli import entry, keeping
 
     command = partial(
-        keeping.delete, host=host, thread=thread, yes=yes, wait_ms=round(wait * 1000)
+        keeping.delete, host=host, thread=thread, yes=yes, wait_ms=wait_ms
     )
     raise typer.Exit(entry.run(command, as_json=as_json))

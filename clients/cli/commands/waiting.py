@@ -1,11 +1,12 @@
-"""Commands about turns that run, and what goes on without one. Blocking I/O."""
+"""Commands about what goes on without a turn. Blocking I/O."""
 
 from functools import partial
 from typing import Annotated
 
 import typer
 
-from clients.cli.options import AsJson, Follow, Host, Key, Text, ThreadArg
+from clients.cli.commands import completing
+from clients.cli.options import AllowPending, AsJson, Host, OneThread, ThreadArg, WaitMs
 
 group = typer.Typer()
 queue = typer.Typer(
@@ -13,29 +14,6 @@ queue = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-
-
-@group.command()
-def steer(
-    thread: ThreadArg,
-    text: Text,
-    host: Host = None,
-    turn: Annotated[
-        str | None,
-        typer.Option("--turn", metavar="TURN", help="Only if this turn runs."),
-    ] = None,
-    follow: Follow = True,
-    key: Key = None,
-    as_json: AsJson = False,
-) -> None:
-    """Put more words into the turn that runs."""
-    from clients.cli import asking, entry, sending
-
-    command = partial(
-        sending.steer, host=host, thread=thread, turn=turn, follow=follow, key=key
-    )
-    read_text = partial(asking.read_text, text)
-    raise typer.Exit(entry.run_with_text(command, read_text, as_json=as_json))
 
 
 @group.command()
@@ -69,6 +47,8 @@ def goal(
         bool, typer.Option("--pause", help="Start no more turns.")
     ] = False,
     clear: Annotated[bool, typer.Option("--clear", help="Have no goal.")] = False,
+    wait_ms: WaitMs = 0,
+    allow_pending: AllowPending = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what a thread pursues by itself; set, pause or clear it."""
@@ -84,15 +64,15 @@ def goal(
         objective=objective,
         pause=pause,
         clear=clear,
+        wait_ms=wait_ms,
+        allow_pending=allow_pending,
     )
     raise typer.Exit(entry.run(command, as_json=as_json))
 
 
 @queue.command("list")
 def queue_list(
-    thread: Annotated[
-        str | None, typer.Argument(metavar="[THREAD]", help="Only of this thread.")
-    ] = None,
+    thread: OneThread = None,
     host: Host = None,
     as_json: AsJson = False,
 ) -> None:
@@ -106,7 +86,12 @@ def queue_list(
 @queue.command("delete")
 def queue_delete(
     message: Annotated[
-        str, typer.Argument(metavar="ID", help="The beginning of its id.")
+        str,
+        typer.Argument(
+            metavar="ID",
+            help="The beginning of its id.",
+            autocompletion=completing.queued,
+        ),
     ],
     host: Host = None,
     as_json: AsJson = False,

@@ -1,0 +1,155 @@
+"""Answering where a question is shown, by who sits there. Trio shell.
+
+Only at a terminal, only for a device that may answer, and only right below the whole
+question. Nothing is a yes but the word. While a question is open, what else happens is
+kept back and told after it; it is taken back when it is answered elsewhere or in vain.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+import trio
+
+from clients.cli.answering import plain_answer
+from clients.cli.asking import at_terminal, confirm, read_line
+from clients.cli.exits import CommandError, refusal_text
+from clients.cli.filling import from_person
+from clients.cli.lines.approvals import approval_lines
+from clients.cli.lines.asked import FIELD
+from clients.cli.screen import Screen
+from clients.cli.style import dim
+from clients.cli.transcript import Piece
+from transport.client import Client
+from transport.errors import Refusal
+from transport.protocol.approvals import (
+    Approval,
+    ApprovalAnswerParams,
+    ApprovalState,
+    Choice,
+    ChoiceEffect,
+)
+from transport.protocol.events import ApprovalResolved
+from transport.protocol.methods import APPROVAL_ANSWER
+from transport.subscription import ClientEvent, EventSeen
+
+KEPT: Final = (
+    2_000  # pieces kept back; who does not answer for so long gets to see them
+)
+
+_SCOPE: Final = "approve"
+_WORDS: Final = {
+    ChoiceEffect.ALLOW: "approve",
+    ChoiceEffect.ANSWER: "answer",
+    ChoiceEffect.DENY: "deny",
+}
+
+
+class InPlace:
+    """Prints a transcript's pieces, and asks below the questions among them."""
+
+    def __init__(self, screen: Screen, client: Client, *, ask: bool = True) -> None:
+        self._screen = screen
+        self._client = client
+        self._ask = ask and at_terminal() and not screen.as_json
+        self._open: Approval | None = None
+        self._next: list[Approval] = []  # they came while another one was open
+        self._kept: list[Piece] = []
+        self._scope: trio.CancelScope | None = None
+        self._news = trio.Event()
+
+    def show(self, pieces: Iterable[Piece]) -> None:
+        """Print pieces, or keep them while a question is open."""
+        if self._open is None:
+            self._screen.pieces(pieces)
+            return
+        self._kept += pieces
+        if len(self._kept) > KEPT:
+            self._take_back()
+
+    def offer(self, approval: Approval) -> None:
+        """Ask about this one; it has just been shown, whole."""
+        may = _SCOPE in self._client.opened.device.scopes
+        if not (self._ask and may and approval.state is ApprovalState.PENDING):
+            return
+        if self._open is not None:
+            self._next.append(approval)
+            return
+        self._open = approval
+        self._news.set()
+
+    def meet(self, event: ClientEvent) -> None:
+        """Take a question back that has ended."""
+        if not isinstance(event, EventSeen):
+            return
+        if isinstance(event.data, ApprovalResolved):
+            ended = event.data.approval.id
+            self._next = [one for one in self._next if one.id != ended]
+            if self._open is not None and self._open.id == ended:
+                self._take_back()
+
+    async def serve(self, *, task_status: trio.TaskStatus[None]) -> None:
+        """Ask one question after the other, until cancelled."""
+        task_status.started()
+        while True:
+            await self._news.wait()
+            self._news = trio.Event()
+            while self._open is not None:
+                await self._put(self._open)
+
+    def _take_back(self) -> None:
+        if self._scope is not None:
+            self._scope.cancel(reason="the question needs no answer any more")
+
+    async def _put(self, approval: Approval) -> None:
+        try:
+            with trio.CancelScope() as scope:
+                self._scope = scope
+                await self._answer(approval)
+            if scope.cancelled_caught:
+                self._screen.say()
+        finally:
+            self._scope = None
+            self._open = None
+            kept, self._kept = self._kept, []
+            self._screen.pieces(kept)
+        if self._next:
+            self._open = self._next.pop(
+                0
+            )  # it may have scrolled away: once more, whole
+            self._screen.lines(approval_lines(self._open, self._screen.clock()))
+
+    async def _answer(self, approval: Approval) -> None:
+        try:
+            params = await self._params(approval)
+            if params is None:
+                self._screen.say(dim("         left as it is: it waits"))
+                return
+            self._scope = None  # what is sent is not taken back
+            await self._client.call(APPROVAL_ANSWER, params)
+        except CommandError as error:
+            self._screen.problem(error.message, error.details)
+        except Refusal as refusal:
+            self._screen.problem(refusal_text(refusal, self._screen.clock()))
+
+    async def _params(self, approval: Approval) -> ApprovalAnswerParams | None:
+        choice = await self._choice(approval)
+        if choice is None:
+            return None
+        if choice.effect is not ChoiceEffect.ANSWER:
+            return plain_answer(approval, choice)
+        params = await from_person(self._screen, approval, choice)
+        return params if await confirm("Send this?") else None
+
+    async def _choice(self, approval: Approval) -> Choice | None:
+        words = {
+            _WORDS[choice.effect]: choice
+            for choice in approval.choices
+            if choice.effect in _WORDS
+        }
+        told = ", ".join(f"{word[0]}({word[1:]})" for word in words)
+        prompt = f"  {'here':<{FIELD}}{told}, Enter leaves it > "
+        while typed := ((await read_line(prompt)) or "").strip().lower():
+            for word, choice in words.items():
+                if typed in {word, word[0]}:
+                    return choice
+        return None
