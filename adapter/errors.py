@@ -71,6 +71,17 @@ def told_at_start(error: Exception) -> str:
     return str(error)
 
 
+def told_to_all(error: Exception) -> str:
+    """Return what every device may know of a failure: none of Codex's words, no path."""
+    match error:
+        case ChildExitedError() | NotRecordedError() | NotDeliveredError():
+            return str(error)
+        case BinaryNotFoundError() | OSError():
+            return "codex cannot be started"
+        case _:
+            return "codex did not answer as it should"
+
+
 class ReaderFirstError(AdapterError):
     """A writer was wanted while no reader of ours is initialized: nothing was started.
 

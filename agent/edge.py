@@ -175,7 +175,9 @@ def _status(
     caller = call.rights.caller
     return GatewayStatus(
         agent=agent,
-        runtime=door.supervisor.state,
+        runtime=(
+            door.supervisor.owner_state if caller.is_local else door.supervisor.state
+        ),
         gate=door.keeper.state,
         warnings=door.offering.warnings(),
         leases=[

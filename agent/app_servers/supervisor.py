@@ -11,7 +11,7 @@ from typing import Final
 
 import trio
 
-from adapter.errors import AdapterError, told_at_start
+from adapter.errors import AdapterError, told_at_start, told_to_all
 from adapter.runtime import Emit, Emitted, Reader, Runtime, RuntimeInfo
 from agent.app_servers.restart import RestartPolicy
 from agent.faults import fault_of
@@ -27,7 +27,7 @@ from transport.protocol.gateway import (
 
 _LOG: Final = logging.getLogger(__name__)
 NAME: Final = "codex"
-_ERROR: Final = 300  # characters of a runtime's last words that clients are told
+_ERROR: Final = 300  # characters of a runtime's last words that the owner is told
 
 
 class Supervisor:
@@ -53,6 +53,7 @@ class Supervisor:
         self.hold_s = hold_s
         self._reader: Reader | None = None
         self._info: RuntimeInfo | None = None
+        self._error: str | None = None  # in full; it may name paths
         self._state = RuntimeState(
             state=RuntimePhase.STARTING, name=NAME, since=now_ms()
         )
@@ -61,6 +62,11 @@ class Supervisor:
     def state(self) -> RuntimeState:
         """The runtime's life, as clients see it."""
         return self._state
+
+    @property
+    def owner_state(self) -> RuntimeState:
+        """The same for who sits at the workstation: what is wrong, word for word."""
+        return self._state.model_copy(update={"error": self._error})
 
     @property
     def is_up(self) -> bool:
@@ -105,7 +111,8 @@ class Supervisor:
             except Exception as exc:  # noqa: BLE001 - no fault of it may end the Agent
                 jitter = random.random()  # noqa: S311 - no secret
                 pause = policy.failed(now_s=trio.current_time(), jitter=jitter)
-                self._down(_why(exc, served=served), pause, failing=policy.is_failing)
+                self._error = _why(exc, served=served)[:_ERROR]
+                self._down(told_to_all(exc), pause, failing=policy.is_failing)
             finally:
                 self._reader = None
             if first:
@@ -120,13 +127,14 @@ class Supervisor:
     def _ready(self, reader: Reader) -> None:
         self._reader = reader
         self._info = reader.info
+        self._error = None
         self._tell(RuntimePhase.READY)
 
     def _down(self, error: str, pause: float, *, failing: bool) -> None:
         self._reader = None
         phase = RuntimePhase.FAILED if failing else RuntimePhase.RESTARTING
         next_try = self._now_ms() + round(pause * 1_000)
-        self._tell(phase, next_try_at=next_try, error=error[:_ERROR])
+        self._tell(phase, next_try_at=next_try, error=error)
 
     def _tell(
         self,
@@ -151,7 +159,7 @@ class Supervisor:
 
 
 def _why(exc: Exception, *, served: bool) -> str:
-    """Return what all devices may know: codex's own words only of a start that failed."""
+    """Return what the owner is told: codex's own words only of a start that failed."""
     if not isinstance(exc, AdapterError | OSError):
         _LOG.error("the reader failed: %s", fault_of(exc))
         return "the Agent has a fault; its log says where"

@@ -21,6 +21,7 @@ from adapter.errors import (
     ThreadLockedError,
     ThreadUnknownError,
     TurnUnknownError,
+    told_to_all,
 )
 from agent.limits import STORAGE_RETRY_MS
 from transport.errors import (
@@ -217,7 +218,7 @@ def failed_before(exc: AdapterError, *, thread_id: str, at_ms: int) -> Refusal:
         case ReaderFirstError():
             return writer_down("it is being started", at_ms=at_ms)
         case ChildExitedError() | NotDeliveredError() | HandshakeFailedError():
-            return writer_down(str(exc), at_ms=at_ms)
+            return writer_down(told_to_all(exc), at_ms=at_ms)
         case _:
             return RuntimeFailure(
                 f"Codex answered in a way that we do not understand: {exc}"[:_MESSAGE],

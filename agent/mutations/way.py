@@ -6,7 +6,7 @@ PROTOCOL.md section 3, "The way". The steps themselves: `turn_start`, `thread_st
 
 from collections.abc import Awaitable, Callable
 
-from adapter.errors import AdapterError, ChildExitedError, told_at_start
+from adapter.errors import AdapterError, ChildExitedError, told_at_start, told_to_all
 from adapter.runtime import Emit, Emitted, Guard, Wishes
 from agent.access.scopes import Caller, check_alive
 from agent.access.sight import Sight
@@ -91,7 +91,8 @@ class Way:
         except Overloaded as refusal:
             raise self._shown(caller, refusal) from None
         except ChildExitedError as exc:  # it had not loaded the thread yet
-            raise writer_down(told_at_start(exc), at_ms=self._now_ms()) from exc
+            why = told_at_start(exc) if caller.is_local else told_to_all(exc)
+            raise writer_down(why, at_ms=self._now_ms()) from exc
         except AdapterError as exc:
             raise self.failed_before(exc, thread_id or "") from exc
 

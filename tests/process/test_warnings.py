@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from adapter.errors import BinaryNotFoundError
 from tests.support.agents import client_info, open_agent, open_owner, pair_device
 from tests.support.door import OLD_CLI, FakeWatch
 from tests.support.fake_runtime import FakeRuntime
@@ -54,6 +55,30 @@ async def test_an_engine_without_locks_is_warned_of_while_it_lives(
             watch.foreign.append(OLD_CLI)
             house.runtime.readers[0].die()  # whatever makes the Agent look
             await wait_warnings(owner, "writerWithoutLock")
+
+
+async def test_why_codex_does_not_start_is_told_in_full_at_the_workstation_alone(
+    tmp_path: Path,
+) -> None:
+    def is_gone() -> None:
+        raise BinaryNotFoundError("/home/ann/bin/codex is no native codex binary")
+
+    played = FakeRuntime()
+    for _ in range(100):
+        played.at("reader.open", is_gone)
+    with trio.fail_after(30):
+        async with (
+            open_agent(tmp_path, runtime=played) as house,
+            open_owner(house) as owner,
+        ):
+            params = gateway.GatewayStatusParams()
+            known = (await owner.call(GATEWAY_STATUS, params)).runtime
+            assert known.error == "/home/ann/bin/codex is no native codex binary"
+            phone = await pair_device(house)
+            async with open_client(house.target(phone), client_info()) as client:
+                told = (await client.call(GATEWAY_STATUS, params)).runtime
+                assert told.error == "codex cannot be started"
+                assert client.opened.runtime.error == "codex cannot be started"
 
 
 async def test_a_device_is_told_what_codex_offers_and_nothing_that_the_agent_lacks(

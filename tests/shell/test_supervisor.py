@@ -54,8 +54,8 @@ async def test_an_agent_without_a_runtime_starts_and_says_why(
         await trio.sleep(60)
         state = house.door.supervisor.state
         assert state.state is RuntimePhase.FAILED
-        assert state.error is not None
-        assert "no such config" in state.error
+        assert state.error == "codex reader ended with 1"
+        assert "no such config" in (house.door.supervisor.owner_state.error or "")
         # Few starts a minute: a process that cannot live is not started in a loop.
         assert 6 <= len(runtime.log) <= 20
         assert not house.door.keeper.is_open

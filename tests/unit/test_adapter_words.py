@@ -4,7 +4,15 @@ from typing import Any
 
 import pytest
 
-from adapter.errors import AnswerShapeError, ChildExitedError
+from adapter.errors import (
+    AnswerShapeError,
+    BinaryNotFoundError,
+    ChildExitedError,
+    CodexRefusedError,
+    HandshakeFailedError,
+    told_at_start,
+    told_to_all,
+)
 from adapter.shapes.history import thread_from
 from adapter.shapes.shapes import MISFITS, mapping, text, why
 from transport.protocol.gateway import GateState
@@ -25,6 +33,24 @@ def test_the_last_words_are_the_error_and_not_its_backtrace() -> None:
     assert ChildExitedError("r", 1, log).last_words == "Error: no such folder"
     coloured = "\x1b[2m2026\x1b[0m \x1b[31mERROR\x1b[0m bad\n"
     assert ChildExitedError("r", 1, coloured).last_words == "2026 ERROR bad"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        BinaryNotFoundError(f"/home/ann/{CANARY} is no codex"),
+        FileNotFoundError(2, "No such file or directory", f"/home/ann/{CANARY}"),
+        ChildExitedError("codex reader", 1, f"Error: /home/ann/{CANARY}/config.toml"),
+        HandshakeFailedError(f"codex did not initialize: /home/ann/{CANARY}"),
+        CodexRefusedError("initialize", -32600, f"/home/ann/{CANARY}"),
+    ],
+)
+def test_devices_are_told_no_path_of_a_codex_that_does_not_start(
+    error: Exception,
+) -> None:
+    assert "codex" in told_to_all(error)
+    assert CANARY not in told_to_all(error)
+    assert CANARY in told_at_start(error)
 
 
 @pytest.mark.parametrize(
