@@ -1,11 +1,15 @@
 """Models, capabilities and warnings of real codex, of every version that is here."""
 
+import shutil
+
 import pytest
 import trio
 
 from adapter.calls.capabilities import FEATURES
+from adapter.processes.binary import Codex
 from tests.support.codex import codex_binaries, open_codex_home
 from tests.support.real_agent import open_local, open_real_agent
+from tests.support.runtimes import open_codex_runtime
 from transport.protocol import capabilities, gateway
 from transport.protocol.capabilities import CapabilityStatus
 from transport.protocol.methods import (
@@ -16,6 +20,7 @@ from transport.protocol.methods import (
 )
 
 pytestmark = pytest.mark.codex
+VERSIONS = [one for one in ("0.163.0", "0.171.0") if one in codex_binaries()]
 LATER = {"thread/revert", "codexQueue"}  # since 0.163
 LATER_THAN_0_144 = {"thread/find"}
 
@@ -65,3 +70,20 @@ async def test_a_config_that_decides_alone_is_warned_of(version: str) -> None:
                     params = gateway.GatewayStatusParams()
                     warnings = (await client.call(GATEWAY_STATUS, params)).warnings
                 assert "approvalsDecidedLocally" in warnings
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_sandbox_that_does_not_start_is_noticed(version: str) -> None:
+    """A codex that was copied without what lies beside it cannot start one."""
+    whole = codex_binaries()[version]
+    with trio.fail_after(60):
+        async with open_codex_home() as home:
+            alone = home.home.parent / "alone" / "codex"
+            alone.parent.mkdir()
+            shutil.copyfile(whole, alone)
+            alone.chmod(0o700)
+            for path in (whole, alone):
+                codex = Codex(path=path, version=version)
+                async with open_codex_runtime(codex, home.home) as run:
+                    fault = await run.reader.sandbox_fault()
+                    assert (fault is None) is (path == whole)
