@@ -36,6 +36,8 @@ ITEM_PAGES: Final = 50  # 5,000 items looked through for one that names no turn
 SNIPPET_CHARS: Final = 300  # the line in which words were found
 FORK_TRIES: Final = 6  # a source that writes items is ahead of what can be copied
 FORK_PAUSE_S: Final = 0.1  # the next try has always worked
+TURNS_LOOKED: Final = 100  # Codex's own bound of a page
+BOUNDARY_PAGES: Final = 20  # looked through for where a review began
 
 # Writing
 PROOF_S: Final = 10.0  # from the answer of turn/start to a turn seen to run

@@ -17,6 +17,7 @@ from transport.protocol.capabilities import Capability, ModelInfo
 from transport.protocol.events import DeltaChannel, EventData
 from transport.protocol.goals import Goal
 from transport.protocol.items import Item
+from transport.protocol.reviews import ReviewTarget
 from transport.protocol.threads import Thread, ThreadStatus
 from transport.protocol.turns import Turn
 
@@ -331,6 +332,12 @@ class ThreadWriter(Protocol):
         background command, in children too; or the login shell's snapshot still runs."""
         ...
 
+    @property
+    def at_work(self) -> bool:
+        """A turn, open item, pending approval, active goal or background command, in
+        children too: what an act on the whole thread would cut short."""
+        ...
+
     async def wait_idle(self) -> None:
         """Return when not busy."""
         ...
@@ -397,6 +404,30 @@ class ThreadWriter(Protocol):
 
         Waits for our key in a userMessage (10 s); after that it is `pending`. Raises:
         as start_turn; CodexRefusedError also where another turn runs, or none.
+        """
+        ...
+
+    async def compact(self, *, guard: Guard) -> Turn:
+        """Have a summary take the place of what the model has read: a turn, seen to run.
+
+        What runs is interrupted by it without a word. Raises: as start_turn.
+        """
+        ...
+
+    async def review(self, target: ReviewTarget, *, guard: Guard) -> Turn:
+        """Have changes reviewed: a turn, seen to run. It runs with the thread's sandbox,
+        and asks for no approval: what would need one fails.
+
+        What runs is interrupted by it without a word. Raises: as start_turn;
+        UnavailableFeature.
+        """
+        ...
+
+    async def revert(self, before: str, *, left: str, guard: Guard) -> None:
+        """Take a turn and all behind it back; `left` is the newest that stays. What runs
+        is interrupted by it without a word.
+
+        Raises: TurnUnknownError and as start_turn.
         """
         ...
 

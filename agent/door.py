@@ -37,6 +37,8 @@ from agent.mutations.thread_acts import ThreadActs
 from agent.mutations.thread_fork import ThreadFork
 from agent.mutations.thread_goal import ThreadGoal
 from agent.mutations.thread_locks import ThreadLocks
+from agent.mutations.thread_revert import ThreadRevert
+from agent.mutations.thread_runs import ThreadRuns
 from agent.mutations.thread_settings import SettingsChange
 from agent.mutations.thread_start import ThreadStart
 from agent.mutations.turn_interrupt import TurnInterrupt
@@ -183,6 +185,10 @@ def build_door(
         turn_interrupt=TurnInterrupt(way),
         thread_start=ThreadStart(way),
         settings=SettingsChange(way, taking),
+        runs=ThreadRuns(way, taking),
+        revert=ThreadRevert(
+            way, taking, judged=lambda thread: reading.judged([thread])[0]
+        ),
         goal=ThreadGoal(way, taking, supervisor=supervisor, head=head),
         background=BackgroundCommands(way, head=head),
         queue=MessageQueue(

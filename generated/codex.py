@@ -1307,6 +1307,43 @@ class RequestPermissionProfile(TypedDict):
     network: "NotRequired[AdditionalNetworkPermissions | None]"
 
 
+ReviewDelivery: TypeAlias = "Literal['inline']"
+
+
+class ReviewStartParams(TypedDict):
+    delivery: "NotRequired[ReviewDelivery | None]"
+    target: "ReviewTarget"
+    threadId: "str"
+
+
+class ReviewStartResponse(TypedDict):
+    reviewThreadId: "str"
+    turn: "Turn"
+
+
+ReviewTarget: TypeAlias = "ReviewTargetUncommittedChanges | ReviewTargetBaseBranch | ReviewTargetCommit | ReviewTargetCustom"
+
+
+class ReviewTargetBaseBranch(TypedDict):
+    branch: "str"
+    type: "Literal['baseBranch']"
+
+
+class ReviewTargetCommit(TypedDict):
+    sha: "str"
+    title: "NotRequired[str | None]"
+    type: "Literal['commit']"
+
+
+class ReviewTargetCustom(TypedDict):
+    instructions: "str"
+    type: "Literal['custom']"
+
+
+class ReviewTargetUncommittedChanges(TypedDict):
+    type: "Literal['uncommittedChanges']"
+
+
 SandboxMode: TypeAlias = "Literal['read-only', 'workspace-write', 'danger-full-access']"
 
 
@@ -1500,6 +1537,14 @@ class ThreadBackgroundTerminalsTerminateResponse(TypedDict):
 
 class ThreadClosedNotification(TypedDict):
     threadId: "str"
+
+
+class ThreadCompactStartParams(TypedDict):
+    threadId: "str"
+
+
+class ThreadCompactStartResponse(TypedDict):
+    pass
 
 
 class ThreadDeleteParams(TypedDict):
@@ -2006,6 +2051,17 @@ class ThreadResumeResponse(TypedDict):
     runtimeWorkspaceRoots: "NotRequired[list[AbsolutePathBuf]]"
     sandbox: "SandboxPolicy"
     serviceTier: "NotRequired[str | None]"
+    thread: "Thread"
+    turnsBackwardsCursor: "NotRequired[str | None]"
+
+
+class ThreadRevertParams(TypedDict):
+    beforeTurnId: "str"
+    threadId: "str"
+
+
+class ThreadRevertResponse(TypedDict):
+    itemsBackwardsCursor: "NotRequired[str | None]"
     thread: "Thread"
     turnsBackwardsCursor: "NotRequired[str | None]"
 

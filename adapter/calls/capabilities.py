@@ -10,7 +10,12 @@ from collections.abc import Set
 from dataclasses import dataclass
 from typing import Final
 
-from adapter.calls.versions import FIRST_LOCKING, Version, parse_version
+from adapter.calls.versions import (
+    FIRST_LOCKING,
+    FIRST_REVIEWING,
+    Version,
+    parse_version,
+)
 from transport.protocol.capabilities import Capability, CapabilityStatus
 
 PROBE: Final = "threadgate/probe"
@@ -25,13 +30,14 @@ class Feature:
     """A feature and the methods of Codex that it needs, all of them.
 
     `stable`: the first version that does not call one of them experimental; `None` where
-    none ever was.
+    none ever was. `least`: older ones have the methods, and cannot be used.
     """
 
     name: str
     methods: tuple[str, ...]
     since: str | None = None
     stable: Version | None = None
+    least: Version | None = None
 
 
 _PAGES: Final[Version] = (0, 163, 0)  # experimental in 0.147, stable in 0.163
@@ -59,7 +65,7 @@ FEATURES: Final = (
     Feature("thread/settings", ("thread/settings/update",), stable=_NEVER),
     Feature("thread/goal/get", ("thread/goal/get",)),
     Feature("thread/goal/set", ("thread/goal/set",)),
-    Feature("review/start", ("review/start",)),
+    Feature("review/start", ("review/start",), since="0.163", least=FIRST_REVIEWING),
     Feature("background/list", ("thread/backgroundTerminals/list",), stable=_NEVER),
     Feature(
         "background/stop", ("thread/backgroundTerminals/terminate",), stable=_NEVER
@@ -90,6 +96,9 @@ def _row(feature: Feature, offered: Set[str], version: str) -> Capability:
     elif missing:
         status = CapabilityStatus.UNAVAILABLE
         evidence = f"asked: codex {version} has no {', '.join(missing)}"
+    elif (parse_version(version) or (0, 0, 0)) < (feature.least or (0, 0, 0)):
+        status = CapabilityStatus.UNAVAILABLE
+        evidence = f"by version: codex {version} is too old for it"
     else:
         status = _maturity(feature, version)
         evidence = f"asked: codex {version} has {', '.join(feature.methods)}"

@@ -23,12 +23,15 @@ from generated.codex import (
     AskForApproval,
     CollaborationMode,
     ModeKind,
+    ReviewStartParams,
+    ReviewTarget,
     SandboxMode,
     SandboxPolicy,
     SortDirection,
     ThreadBackgroundTerminalsCleanParams,
     ThreadBackgroundTerminalsListParams,
     ThreadBackgroundTerminalsTerminateParams,
+    ThreadCompactStartParams,
     ThreadGoalClearParams,
     ThreadGoalGetParams,
     ThreadGoalSetParams,
@@ -36,6 +39,7 @@ from generated.codex import (
     ThreadQueueListParams,
     ThreadReadParams,
     ThreadResumeParams,
+    ThreadRevertParams,
     ThreadSettingsUpdateParams,
     ThreadSortKey,
     ThreadSourceKind,
@@ -60,6 +64,9 @@ DEADLINES: Final[Mapping[str, float]] = {
     "thread/goal/set": OTHER_S,
     "thread/goal/clear": OTHER_S,
     "thread/settings/update": OTHER_S,
+    "thread/compact/start": OTHER_S,
+    "thread/revert": RESUME_S,  # Codex loads the thread anew for it
+    "review/start": OTHER_S,
     "thread/backgroundTerminals/list": READ_S,
     "thread/backgroundTerminals/terminate": OTHER_S,
     "thread/backgroundTerminals/clean": OTHER_S,
@@ -278,6 +285,31 @@ def steer(
         "clientUserMessageId": client_key,
     }
     return _command("turn/steer", params)
+
+
+def compact(thread_id: str) -> Command:
+    """Put a summary in the place of what the model has read so far.
+
+    Codex interrupts whatever runs in the thread for it.
+    """
+    params: ThreadCompactStartParams = {"threadId": thread_id}
+    return _command("thread/compact/start", params)
+
+
+def revert(thread_id: str, before: str) -> Command:
+    """Take this turn back and all behind it. Codex interrupts whatever runs."""
+    params: ThreadRevertParams = {"threadId": thread_id, "beforeTurnId": before}
+    return _command("thread/revert", params)
+
+
+def review(thread_id: str, target: ReviewTarget) -> Command:
+    """Have changes reviewed, in this very thread. Codex interrupts whatever runs."""
+    params: ReviewStartParams = {
+        "threadId": thread_id,
+        "target": target,
+        "delivery": "inline",
+    }
+    return _command("review/start", params)
 
 
 def collaboration(mode: str, *, model: str, effort: str | None) -> CollaborationMode:

@@ -44,6 +44,48 @@ class TurnProof:
         return self._answered if self._answered in self._started else None
 
 
+class RunProof:
+    """Watches for a turn of Codex's own making: a compaction or a review.
+
+    Nothing of ours is in it. A compaction shows itself by its item, or by its end where
+    it came to none; a review by the turn that works for the answered one.
+    """
+
+    def __init__(self, thread_id: str, item_type: str) -> None:
+        self._thread_id = thread_id
+        self._item_type = item_type
+        self._answered: str | None = None
+        self._roots: dict[str, str] = {}
+        self._turn_id: str | None = None
+
+    def accepted(self, answer: Mapping[str, Any]) -> None:
+        """Note the answer; that to a compaction says nothing."""
+        self._answered = _field(answer.get("turn"), "id")
+
+    def notified(self, method: str, params: Mapping[str, Any]) -> None:
+        """Look at one notification."""
+        if params.get("threadId") != self._thread_id:
+            return
+        turn = params.get("turn")
+        turn_id = _field(turn, "id")
+        if method == "turn/started" and turn_id is not None:
+            self._roots[turn_id] = _field(turn, "rootTurnId") or turn_id
+        elif method == "turn/completed" and turn_id in self._roots:
+            self._turn_id = self._turn_id or self._roots[turn_id or ""]
+        elif method in ITEM_NEWS and _field(params.get("item"), "type") == (
+            self._item_type
+        ):
+            self._turn_id = _field(params, "turnId")
+
+    @property
+    def turn_id(self) -> str | None:
+        """The turn, once it is certain that it runs, or did."""
+        if self._answered is not None:
+            roots = self._roots.values()
+            return self._answered if self._answered in roots else None
+        return self._turn_id
+
+
 class SteerProof:
     """Watches a running turn for our words. `seen`: the model has them; `over`: it ended."""
 

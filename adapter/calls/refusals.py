@@ -42,7 +42,14 @@ PASSING: Final = (  # while another process archives or unarchives, for some ms
     "thread not loaded",
     "thread not found",
 )
-NOT_OFFERED: Final = ("unknown variant", "feature is disabled", "not supported")
+NO_BOUNDARY: Final = "does not have a persisted start boundary"  # revert, fork
+NOT_STEERABLE: Final = ("cannot steer a ", "ActiveTurnNotSteerable")
+NOT_OFFERED: Final = (
+    "unknown variant",
+    "feature is disabled",
+    "not supported",
+    "only supports",
+)
 
 
 def refined(error: CodexRefusedError) -> CodexRefusedError:
@@ -69,6 +76,11 @@ def passes(error: CodexRefusedError) -> bool:
 def not_offered(error: CodexRefusedError) -> bool:
     """Whether this codex does not have the method at all."""
     return any(text in error.message for text in NOT_OFFERED)
+
+
+def not_steerable(error: CodexRefusedError) -> bool:
+    """Whether the turn that runs is a review or a compaction, which take no words."""
+    return any(text in error.message for text in NOT_STEERABLE)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ _NUMBERS: Final = re.compile(r"(\d{1,6})\.(\d{1,6})\.(\d{1,6})")
 _OLDEST: Final[Version] = (0, 0, 0)
 
 FIRST_LOCKING: Final[Version] = (0, 147, 0)  # 0.146.0 takes no thread lock
+FIRST_REVIEWING: Final[Version] = (0, 163, 0)  # turns have a rootTurnId
 _QUEUE: Final[Version] = (0, 163, 0)  # thread/queue/list; an unknown method before
 
 
@@ -28,11 +29,13 @@ class Traits:
     """What this version of codex does and offers.
 
     `locks_threads`: a loaded thread is locked against other processes. `lists_queue`:
-    `thread/queue/list` exists.
+    `thread/queue/list` exists. `joins_reviews`: the two turns of a review name each
+    other; before, nothing says that they are one.
     """
 
     locks_threads: bool
     lists_queue: bool
+    joins_reviews: bool
 
 
 def parse_version(words: str) -> Version | None:
@@ -57,4 +60,8 @@ def version_of(user_agent: str) -> str | None:
 def traits_of(version: str | None) -> Traits:
     """Return what a version does; `None` or an unreadable one is the oldest."""
     number = parse_version(version or "") or _OLDEST
-    return Traits(locks_threads=number >= FIRST_LOCKING, lists_queue=number >= _QUEUE)
+    return Traits(
+        locks_threads=number >= FIRST_LOCKING,
+        lists_queue=number >= _QUEUE,
+        joins_reviews=number >= FIRST_REVIEWING,
+    )

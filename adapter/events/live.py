@@ -50,6 +50,11 @@ class Live:
         """Return the id under which a turn is told (a review has two)."""
         return self._alias.get(turn_id, turn_id)
 
+    def runs_as(self, told_as: str) -> str:
+        """Return the id under which Codex runs the turn that is told under this one."""
+        others = (one for one, told in self._alias.items() if told == told_as)
+        return next(others, told_as)
+
     def same_turn(self, turn_id: str, told_as: str) -> None:
         """Note that a turn is told under another's id."""
         self._alias[turn_id] = told_as
@@ -61,6 +66,11 @@ class Live:
         self._known[turn_id] = None
         if len(self._known) > KNOWN_TURNS:
             del self._known[next(iter(self._known))]
+
+    def forget(self, turn_id: str) -> None:
+        """The turn was taken back."""
+        self._known.pop(turn_id, None)
+        self.ended.pop(turn_id, None)
 
     def knows(self, turn_id: str) -> bool:
         """Whether the turn was adopted or began here."""

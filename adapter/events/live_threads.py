@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from adapter.events.live import Events, Live, Raw
 from adapter.events.live_turns import adopt_turn, break_off
 from adapter.shapes.history import parent_from, status_from, thread_from
-from transport.protocol.events import ThreadRemoved
+from transport.protocol.events import ThreadRemoved, ThreadReverted
 from transport.protocol.threads import ThreadStatus
 
 
@@ -54,6 +54,17 @@ def removed(live: Live, thread_id: str, reason: str, at: int) -> Events:
     node.base = node.shown = None  # it is described anew when it is loaded again
     gone = ThreadRemoved(thread_id=thread_id, reason=reason)
     return [*events, live.event(thread_id, gone, at)]
+
+
+def reverted(live: Live, thread_id: str, left: str, at: int) -> Events:
+    """Our own wish took turns back; `left`: the newest that stays."""
+    node = live.tree.node(thread_id)
+    for turn in [one for one in live.ended.values() if one.thread_id == thread_id]:
+        live.forget(turn.id)
+    live.know(left)
+    node.last_turn = left
+    gone = ThreadReverted(thread_id=thread_id, last_turn_id=left)
+    return [live.event(thread_id, gone, at), *live.changed(node, at)]
 
 
 def cut_off(live: Live, thread_id: str, at: int) -> Events:

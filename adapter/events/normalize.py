@@ -83,6 +83,10 @@ class Normalizer:
             node.base = node.base.model_copy(update={"settings": settings})
             node.shown = self._live.tree.look(node)
 
+    def reverted(self, thread_id: str, left: str, at: int) -> list[RuntimeEvent]:
+        """Turns were taken back while nothing ran; `left`: the newest that stays."""
+        return live_threads.reverted(self._live, thread_id, left, at)
+
     def died(self, at: int, reason: str) -> list[RuntimeEvent]:
         """The process crashed: close all that was open, and say `notice runtimeDied`."""
         events = self.ended(at)
@@ -148,6 +152,10 @@ class Normalizer:
         """Return the thread's running turn."""
         node = self._live.tree.nodes.get(thread_id)
         return None if node is None else node.running
+
+    def codex_turn(self, turn_id: str) -> str:
+        """Return the id under which Codex runs a turn: that of a review is another."""
+        return self._live.runs_as(turn_id)
 
     def last_turn(self, thread_id: str) -> str | None:
         """Return the newest turn that was adopted or began here."""

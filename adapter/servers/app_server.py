@@ -194,6 +194,10 @@ class AppServer:
         at = self.now_ms()
         self._hand_on([Emitted(at=at, thread_id=thread_id, data=data)])
 
+    def reverted(self, thread_id: str, left: str) -> None:
+        """Turns were taken back at our wish; `left`: the newest that stays."""
+        self._hand_on(self.normalizer.reverted(thread_id, left, self.now_ms()))
+
     def _hand_on(self, events: Sequence[RuntimeEvent]) -> None:
         for event in events:
             self._emit(event)

@@ -9,11 +9,12 @@ from typing import Any
 import trio
 
 from adapter.calls import store_commands
-from adapter.calls.refusals import BEHIND
+from adapter.calls.refusals import BEHIND, NO_BOUNDARY
 from adapter.errors import CodexRefusedError
 from adapter.limits import FORK_PAUSE_S, FORK_TRIES
 from adapter.runtime import Guard
 from adapter.servers.app_server import AppServer
+from adapter.servers.whole_thread import start_of_review
 
 
 async def take_fork(
@@ -30,7 +31,10 @@ async def take_fork(
         try:
             return await server.call(command, guard=guard)
         except CodexRefusedError as exc:
-            if BEHIND not in exc.message:
+            if before is not None and NO_BOUNDARY in exc.message:
+                before = await start_of_review(server, thread_id, before, exc)
+                command = store_commands.fork(thread_id, through=None, before=before)
+            elif BEHIND not in exc.message:
                 raise
         await trio.sleep(FORK_PAUSE_S)
     return await server.call(command, guard=guard)

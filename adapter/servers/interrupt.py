@@ -66,9 +66,14 @@ class Interrupt:
             return  # the turn is stopped all the same
 
     async def _stop(self, thread_id: str, turn_id: str) -> None:
+        known = self._server.normalizer
+        named = known.codex_turn(turn_id)
         try:
-            await self._server.call(commands.interrupt(thread_id, turn_id))
+            await self._server.call(commands.interrupt(thread_id, named))
         except CodexRefusedError:
+            if known.codex_turn(turn_id) != named:  # a review has just begun to work
+                await self._stop(thread_id, turn_id)
+                return
             # It may have ended by itself in this moment; else the refusal is the answer.
             if self._server.normalizer.running_turn(thread_id) == turn_id:
                 raise

@@ -15,6 +15,7 @@ from adapter.limits import LOCK_RETRY_S
 from adapter.runtime import EffectiveSettings, Guard
 from adapter.servers.app_server import AppServer
 from adapter.shapes.history import settings_from, thread_from
+from adapter.shapes.reviews import as_told
 from adapter.shapes.shapes import MISFITS, mapping, sequence, text, why
 from transport.protocol.gateway import LeaseState
 from transport.protocol.threads import Thread, ThreadMode
@@ -50,7 +51,10 @@ async def newest_turns(server: AppServer, thread_id: str) -> list[Mapping[str, A
             return []
         raise
     try:
-        return [mapping(turn) for turn in sequence(answer["data"])]
+        rows = [mapping(turn) for turn in sequence(answer["data"])]
+        # We load roots alone: what works for another turn here works for a review.
+        goes_on = answer.get("nextCursor") is not None
+        return as_told(rows, follows=False, goes_on=goes_on)
     except MISFITS as exc:
         raise AnswerShapeError("thread/turns/list", why(exc)) from exc
 

@@ -5,6 +5,7 @@ read that fails in a way known to pass is tried once more before it is believed.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import trio
@@ -37,11 +38,20 @@ from adapter.runtime import (
 from adapter.runtime_store import StoreActs, StoreContents
 from adapter.servers.app_server import AppServer
 from adapter.servers.store import CodexStore
-from adapter.shapes.history import thread_from, turn_from
+from adapter.shapes.history import parent_from, thread_from, turn_from
+from adapter.shapes.reviews import as_told, has_inner
 from adapter.shapes.shapes import MISFITS, mapping, maybe_text, sequence, text, why
 from transport.protocol.capabilities import Capability, ModelInfo
 from transport.protocol.goals import Goal, GoalStatus
 from transport.protocol.threads import Thread
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How a thread's history is kept, and whether it is a sub-agent's."""
+
+    legacy: bool
+    is_child: bool
 
 
 class CodexReader:
@@ -51,7 +61,7 @@ class CodexReader:
         self.info: RuntimeInfo = server.info
         self._server = server
         self._scanned_at: float | None = None
-        self._legacy: dict[str, bool] = {}
+        self._kinds: dict[str, _Kind] = {}
         self._store = CodexStore(server, self._read)
 
     @property
@@ -95,13 +105,17 @@ class CodexReader:
             thread_id, cursor=cursor, limit=limit, order=order, items=items
         )
         answer = await self._read(command)
-        legacy = await self._is_legacy(thread_id)
+        known = await self._known(thread_id)
         try:
             rows = [mapping(row) for row in sequence(answer["data"])]
             next_cursor = maybe_text(answer.get("nextCursor"))
+            if has_inner(rows) and not known.is_child:
+                rows = as_told(
+                    rows, follows=cursor is not None, goes_on=next_cursor is not None
+                )
         except MISFITS as exc:
             raise AnswerShapeError("thread/turns/list", why(exc)) from exc
-        turns = tuple(turn_from(row, thread_id, legacy=legacy) for row in rows)
+        turns = tuple(turn_from(row, thread_id, legacy=known.legacy) for row in rows)
         return TurnPage(turns=turns, next_cursor=next_cursor)
 
     async def pending_work(self, thread_id: str) -> PendingWork:
@@ -192,10 +206,10 @@ class CodexReader:
             return None
         return goal.objective
 
-    async def _is_legacy(self, thread_id: str) -> bool:
-        if thread_id not in self._legacy:
+    async def _known(self, thread_id: str) -> _Kind:
+        if thread_id not in self._kinds:
             await self._read_raw(thread_id)
-        return self._legacy[thread_id]
+        return self._kinds[thread_id]
 
     async def _read_raw(self, thread_id: str) -> Mapping[str, Any]:
         answer = await self._read(commands.read_thread(thread_id))
@@ -207,11 +221,14 @@ class CodexReader:
         return raw
 
     def _note_mode(self, raw: Mapping[str, Any]) -> None:
-        """A thread's history mode never changes. Old versions do not name it."""
-        if len(self._legacy) >= KNOWN_MODES:
-            self._legacy.clear()
+        """Neither changes ever. Old versions do not name the mode."""
+        if len(self._kinds) >= KNOWN_MODES:
+            self._kinds.clear()
         if isinstance(thread_id := raw.get("id"), str):
-            self._legacy[thread_id] = raw.get("historyMode") != "paginated"
+            self._kinds[thread_id] = _Kind(
+                legacy=raw.get("historyMode") != "paginated",
+                is_child=parent_from(raw) is not None,
+            )
 
     async def _read(self, command: Command) -> dict[str, Any]:
         try:

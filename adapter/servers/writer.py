@@ -47,11 +47,13 @@ from adapter.servers.interrupt import Interrupt
 from adapter.servers.loading import adopt, id_of, inner, newest_turns, take_lock
 from adapter.servers.steering import Steering
 from adapter.servers.thread_settings import LoadedSettings
+from adapter.servers.whole_thread import WholeThread
 from adapter.shapes.history import turn_from
 from transport.errors import NotFound
 from transport.protocol.approvals import Approval, ApprovalState
 from transport.protocol.background import BackgroundCommand
 from transport.protocol.goals import Goal, GoalStatus
+from transport.protocol.reviews import ReviewTarget
 from transport.protocol.threads import ThreadStatus
 from transport.protocol.turns import Turn, TurnStatus
 
@@ -78,6 +80,7 @@ class CodexWriter:
         self._settings = LoadedSettings(server)
         self._steering = Steering(server, self._turn)
         self._background = Background(server)
+        self._whole = WholeThread(server, self._turn)
 
     @property
     def thread_id(self) -> str | None:
@@ -131,6 +134,12 @@ class CodexWriter:
             or server.normalizer.busy
             or bool(server.ledger.pending())
         )
+
+    @property
+    def at_work(self) -> bool:
+        """Whether anything of the thread or its sub-agents runs, or waits for an answer."""
+        server = self._server
+        return server.normalizer.busy or bool(server.ledger.pending())
 
     async def wait_idle(self) -> None:
         """Return when not busy."""
@@ -246,6 +255,24 @@ class CodexWriter:
             return await self._steering.run(
                 thread_id, turn_id, parts, client_key=client_key, guard=guard
             )
+
+    async def compact(self, *, guard: Guard) -> Turn:
+        """Have a summary take the place of what the model has read."""
+        thread_id = self._root("thread/compact/start")
+        with self._acting():
+            return await self._whole.compact(thread_id, guard=guard)
+
+    async def review(self, target: ReviewTarget, *, guard: Guard) -> Turn:
+        """Have changes reviewed in a turn of the loaded thread."""
+        thread_id = self._root("review/start")
+        with self._acting():
+            return await self._whole.review(thread_id, target, guard=guard)
+
+    async def revert(self, before: str, *, left: str, guard: Guard) -> None:
+        """Take a turn and all behind it back."""
+        thread_id = self._root("thread/revert")
+        with self._acting():
+            await self._whole.revert(thread_id, before, left=left, guard=guard)
 
     async def change_settings(
         self, wishes: Wishes, *, guard: Guard

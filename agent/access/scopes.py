@@ -18,6 +18,8 @@ from transport.protocol.methods import Access, Method
 LOCAL: Final = "local"
 ALL_SCOPES: Final = frozenset({"read", "write", "approve", "approve.session"})
 DEFAULT_SANDBOX: Final = "workspace-write"
+NEVER: Final = "never"
+UNASKED_IN_SANDBOX: Final = "on-request"
 DEFAULT_POLICIES: Final = ("untrusted", "on-request")
 
 _WIDTH: Final = {"read-only": 0, "workspace-write": 1, "danger-full-access": 2}
@@ -143,6 +145,27 @@ def check_settings(
         raise _over("approvalPolicy", settings.approval_policy, ceiling)
     if not contains(settings.cwd):
         raise _over("cwd", settings.cwd, ceiling)
+
+
+def check_review(
+    caller: Caller,
+    settings: EffectiveSettings,
+    contains: Callable[[str], bool],
+) -> None:
+    """Raise `Forbidden` where a review would do more than the ceiling lets a turn do.
+
+    A review asks for nothing, whatever the thread's policy is: what its sandbox does not
+    allow fails, and the rest just happens. So a sandbox has to be there, and the device
+    must be one whose turns may run commands in it unasked.
+    """
+    check_settings(caller, settings, contains)
+    ceiling = caller.ceiling
+    if ceiling is None or NEVER in ceiling.approval_policy:
+        return
+    if not sandbox_within(settings.sandbox, DEFAULT_SANDBOX):
+        raise _over("approvalPolicy", NEVER, ceiling)
+    if UNASKED_IN_SANDBOX not in ceiling.approval_policy:
+        raise _over("approvalPolicy", UNASKED_IN_SANDBOX, ceiling)
 
 
 def _over(field: str, value: str, ceiling: Ceiling) -> Forbidden:

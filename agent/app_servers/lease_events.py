@@ -11,6 +11,7 @@ from agent.app_servers.lease import Lease
 from transport.protocol.events import (
     GoalChanged,
     ThreadChanged,
+    ThreadReverted,
     ThreadStarted,
     TurnStarted,
 )
@@ -64,6 +65,8 @@ class LeaseEvents:
         data = event.data
         if isinstance(data, TurnStarted) and data.turn.thread_id == lease.thread_id:
             self._went_on(lease, data.turn.id)
+        if isinstance(data, ThreadReverted) and data.thread_id == lease.thread_id:
+            self._went_on(lease, data.last_turn_id)
         if isinstance(data, GoalChanged) and event.thread_id == lease.thread_id:
             goal = data.goal
             lease.has_goal = goal is not None and goal.status is GoalStatus.ACTIVE

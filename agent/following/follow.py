@@ -32,6 +32,7 @@ from transport.protocol.events import (
     Notice,
     NoticeLevel,
     ThreadChanged,
+    ThreadReverted,
     ThreadStarted,
     TurnCompleted,
     TurnReplaced,
@@ -77,12 +78,24 @@ class Told:
                 data=ThreadStarted(thread=thread) | ThreadChanged(thread=thread)
             ):
                 self.thread = thread
+            case Emitted(data=ThreadReverted(last_turn_id=last)):
+                self._drop_behind(last)
             case ItemOpened(item=item):
                 self._live_turn(item.turn_id)
             case ItemClosed(item=item):
                 self._live_item(item)
             case _:
                 pass
+
+    def _drop_behind(self, turn_id: str) -> None:
+        """Turns were taken back at our wish: what came behind this one is gone."""
+        if turn_id not in self._turns:
+            self._turns.clear()  # all that was told came later
+            self._based = False
+            return
+        told = list(self._turns)
+        for gone in told[told.index(turn_id) + 1 :]:
+            del self._turns[gone]
 
     def _live_turn(self, turn_id: str) -> ToldTurn:
         self._based = True
@@ -182,7 +195,11 @@ class Told:
         self._missing = 0
         for turn_id in gone:
             del self._turns[turn_id]
-        return [self._notice("threadReverted", TAKEN_BACK, at)]
+        last = next(
+            one for one in reversed(told[: told.index(gone[0])]) if one in shown
+        )
+        data = ThreadReverted(thread_id=self.thread_id, last_turn_id=last)
+        return [self._event(data, at), self._notice("threadReverted", TAKEN_BACK, at)]
 
     def _turn(
         self, turn: Turn, others: Others, at: int, *, newest: bool, certain: bool

@@ -45,6 +45,7 @@ from transport.protocol.events import (
     NoticeLevel,
     ThreadChanged,
     ThreadRemoved,
+    ThreadReverted,
 )
 from transport.protocol.gateway import FollowedThread, LeaseState, Writer
 
@@ -163,6 +164,9 @@ class Follower:
             case Emitted(data=ThreadChanged(thread=thread)):
                 self._list.note(thread)
                 if (told := self._told.get(thread.id)) is not None:
+                    told.note(event)
+            case Emitted(data=ThreadReverted(thread_id=thread_id)):
+                if (told := self._told.get(thread_id)) is not None:
                     told.note(event)
             case _:
                 pass

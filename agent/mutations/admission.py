@@ -21,6 +21,8 @@ from agent.mutations.patience import Patience
 from agent.mutations.settling import Settling
 from agent.mutations.thread_goal import ThreadGoal
 from agent.mutations.thread_locks import ThreadLocks
+from agent.mutations.thread_revert import ThreadRevert
+from agent.mutations.thread_runs import ThreadRuns
 from agent.mutations.thread_settings import SettingsChange
 from agent.mutations.thread_start import ThreadStart
 from agent.mutations.turn_interrupt import TurnInterrupt
@@ -31,7 +33,7 @@ from agent.queue.message_queue import MessageQueue
 from agent.records.ledger import Flight, Settle, Settled
 from agent.records.store import KeyRow
 from transport.errors import InvalidParams, TooLarge
-from transport.protocol import background, goals, queue
+from transport.protocol import background, goals, queue, reviews, thread_acts
 from transport.protocol import methods as rows
 from transport.protocol.base import Params, WireModel
 from transport.protocol.methods import Method
@@ -65,6 +67,8 @@ class Acts:
     turn_interrupt: TurnInterrupt
     thread_start: ThreadStart
     settings: SettingsChange
+    runs: ThreadRuns
+    revert: ThreadRevert
     goal: ThreadGoal
     background: BackgroundCommands
     queue: MessageQueue
@@ -206,6 +210,63 @@ class Admission:
             params,
             attempt,
             prepare=prepare,
+            settle=settle,
+        )
+
+    async def compact(
+        self, caller: Caller, params: thread_acts.ThreadCompactParams
+    ) -> thread_acts.ThreadCompactResult:
+        """Have a summary take the place of what the model has read so far."""
+        check_access(caller, rows.THREAD_COMPACT)
+
+        async def attempt(flight: Flight) -> thread_acts.ThreadCompactResult:
+            return await self._acts.runs.compact(caller, params, flight)
+
+        return await self._on_thread(
+            caller,
+            rows.THREAD_COMPACT,
+            params,
+            attempt,
+            prepare=self._seen(caller, params),
+        )
+
+    async def review(
+        self, caller: Caller, params: reviews.ReviewStartParams
+    ) -> TurnResult:
+        """Have changes reviewed in a turn of the thread."""
+        check_access(caller, rows.REVIEW_START)
+        _check_target(params.target)
+
+        async def attempt(flight: Flight) -> TurnResult:
+            return await self._acts.runs.review(caller, params, flight)
+
+        return await self._on_thread(
+            caller,
+            rows.REVIEW_START,
+            params,
+            attempt,
+            prepare=self._seen(caller, params),
+        )
+
+    async def revert(
+        self, caller: Caller, params: thread_acts.ThreadRevertParams
+    ) -> ThreadResult:
+        """Take a turn and all behind it back."""
+        check_access(caller, rows.THREAD_REVERT)
+
+        async def attempt(flight: Flight) -> ThreadResult:
+            return await self._acts.revert.run(caller, params, flight)
+
+        async def settle(row: KeyRow) -> Settled[ThreadResult]:
+            del row
+            return Settled(result=await self._acts.revert.settled(caller, params))
+
+        return await self._on_thread(
+            caller,
+            rows.THREAD_REVERT,
+            params,
+            attempt,
+            prepare=self._seen(caller, params),
             settle=settle,
         )
 
@@ -379,6 +440,16 @@ def check_size(given: Sequence[InputPart]) -> None:
         raise TooLarge(
             f"A message may have at most {TEXT_INPUT} bytes.",
             data={"field": "input", "limit": TEXT_INPUT},
+        )
+
+
+def _check_target(target: reviews.ReviewTarget) -> None:
+    if isinstance(target, reviews.CustomTarget) and (
+        len(target.text.encode()) > TEXT_INPUT
+    ):
+        raise TooLarge(
+            f"What to review may be said in at most {TEXT_INPUT} bytes.",
+            data={"field": "target", "limit": TEXT_INPUT},
         )
 
 

@@ -65,6 +65,17 @@ def check_pending(pending: PendingWork, *, allowed: bool) -> None:
     )
 
 
+def check_no_goal(lease: Lease, *, allowed: bool) -> None:
+    """Raise `Conflict` (goal) while an active goal may start a turn at any moment."""
+    if not lease.has_goal or allowed:
+        return
+    raise Conflict(
+        "This thread pursues a goal, and a turn of it may begin at any moment. Pause the "
+        "goal (`threadgate goal THREAD --pause`), then try again.",
+        data={"what": "goal"},
+    )
+
+
 class NewestTurns:
     """Asks for the newest turn, and knows which turns are our own."""
 

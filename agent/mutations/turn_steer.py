@@ -7,6 +7,7 @@ steer of whatever runs, and says nothing.
 from collections.abc import Sequence
 from typing import Final
 
+from adapter.calls.refusals import not_steerable
 from adapter.errors import CodexRefusedError
 from adapter.runtime import InputPart, Steered
 from agent.access.scopes import Caller, check_alive, check_settings
@@ -27,6 +28,10 @@ from transport.protocol.turns import (
 )
 
 _NOT_RUNNING: Final = "This turn does not run (any more); nothing was sent."
+_TAKES_NONE: Final = (
+    "A review or a compaction runs, and takes no words; nothing was sent. Wait for its "
+    "end, or interrupt it."
+)
 _STEERED: Final = "steered"
 
 
@@ -134,4 +139,6 @@ class TurnSteer:
         except CodexRefusedError as exc:
             if (turn := running_turn(lease)) is None or turn.id != turn_id:
                 raise running(turn, _NOT_RUNNING) from exc
+            if not_steerable(exc):
+                raise running(turn, _TAKES_NONE) from exc
             raise

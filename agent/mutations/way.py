@@ -24,7 +24,12 @@ from agent.records.ledger import Flight, Ledger
 from agent.records.store import KeyRow
 from transport.errors import Overloaded, Refusal
 from transport.protocol.base import WireModel
-from transport.protocol.events import Notice, NoticeLevel, ThreadChanged
+from transport.protocol.events import (
+    Notice,
+    NoticeLevel,
+    ThreadChanged,
+    ThreadReverted,
+)
 from transport.protocol.thread_acts import ThreadForkParams
 from transport.protocol.threads import Thread
 from transport.protocol.turns import Turn, TurnStartParams
@@ -132,6 +137,11 @@ class Way:
         """Tell everybody who sees the thread how it looks now."""
         data = ThreadChanged(thread=thread)
         self._emit(Emitted(at=self._now_ms(), thread_id=thread.id, data=data))
+
+    def tell_reverted(self, thread_id: str, last_turn_id: str) -> None:
+        """Tell everybody who sees the thread that what came behind this turn is gone."""
+        data = ThreadReverted(thread_id=thread_id, last_turn_id=last_turn_id)
+        self._emit(Emitted(at=self._now_ms(), thread_id=thread_id, data=data))
 
     def starter_of(self, turn_id: str) -> str | None:
         """Return the device that started this turn."""

@@ -4,7 +4,7 @@ It implements `adapter.runtime` (Runtime, Reader, ThreadWriter) over a small sto
 threads. Steps are named: `reader.open`, `list_threads`, `read_thread`, `list_turns`,
 `pending_work`, `writer.open`, `resume`, `start_thread`, `start_turn`, `interrupt`,
 `answer`, `writer.close`, `steer`, `change_settings`, `background`, `stop_background`, `goal`,
-`set_goal`, `pause_goal`, `clear_goal`, `fork_thread`; those of the store: see
+`set_goal`, `pause_goal`, `clear_goal`, `fork_thread`, `compact`, `review`, `revert`; those of the store: see
 `fake_store`. `runtime.at(step, action)` runs an action when the step is
 reached, before its guard; `runtime.at(step + ":done", action)` when its effect has
 happened and the answer is still on the way. An action may raise, block, or change the
@@ -79,6 +79,7 @@ from transport.protocol.events import (
     DeltaChannel,
     EventData,
     GoalChanged,
+    ThreadReverted,
     ThreadStarted,
     TurnCompleted,
     TurnStarted,
@@ -86,6 +87,7 @@ from transport.protocol.events import (
 from transport.protocol.gateway import LeaseState
 from transport.protocol.goals import Goal, GoalStatus
 from transport.protocol.items import AgentMessage, Item, ItemStatus, UserMessage
+from transport.protocol.reviews import ReviewTarget
 from transport.protocol.threads import Thread, ThreadMode, ThreadStatus
 from transport.protocol.turns import Turn, TurnStatus
 
@@ -409,6 +411,7 @@ class FakeWriter:
         self.thinks = False  # what is steered waits for the model's next call
         self.background: list[BackgroundCommand] = []
         self.schemas: list[Mapping[str, Any] | None] = []
+        self.reviewed: list[ReviewTarget] = []
         self._runtime = runtime
         self._stored: Stored | None = None
         self._known: set[str] = set()
@@ -767,6 +770,45 @@ class FakeWriter:
         turn = self._turn
         await self._runtime.reach("steer:done")
         return Steered(turn=turn, pending=self.thinks)
+
+    @property
+    def at_work(self) -> bool:
+        return self.busy
+
+    async def compact(self, *, guard: Guard) -> Turn:
+        await self._runtime.reach("compact")
+        guard()
+        if self.hangs:
+            raise NoAnswerError("thread/compact/start")
+        turn = self.begin_turn([], client_key="")
+        await self._runtime.reach("compact:done")
+        return turn
+
+    async def review(self, target: ReviewTarget, *, guard: Guard) -> Turn:
+        await self._runtime.reach("review")
+        guard()
+        if self.hangs:
+            raise NoAnswerError("review/start")
+        self.reviewed.append(target)
+        turn = self.begin_turn([], client_key="")
+        await self._runtime.reach("review:done")
+        return turn
+
+    async def revert(self, before: str, *, left: str, guard: Guard) -> None:
+        await self._runtime.reach("revert")
+        assert self._stored is not None
+        guard()
+        if self.hangs:
+            raise NoAnswerError("thread/revert")
+        ids = [turn.id for turn in self._stored.turns]
+        if before not in ids:
+            raise TurnUnknownError("thread/revert", -32600, f"turn not found: {before}")
+        del self._stored.turns[ids.index(before) :]
+        self._load(self._stored)
+        assert self._last == left
+        thread_id = self._stored.thread.id
+        self._tell(ThreadReverted(thread_id=thread_id, last_turn_id=left))
+        await self._runtime.reach("revert:done")
 
     async def change_settings(
         self, wishes: Wishes, *, guard: Guard

@@ -78,6 +78,14 @@ class TurnReplaced(EventData):
     turn: Turn
 
 
+class ThreadReverted(EventData):
+    """Turns were taken back: all behind `last_turn_id` are gone, with their items."""
+
+    event = "thread/reverted"
+    thread_id: str
+    last_turn_id: str
+
+
 class TurnDiff(EventData):
     """The cumulative diff of the turn."""
 
@@ -195,6 +203,7 @@ JOURNAL_EVENTS: Final[dict[str, type[EventData]]] = {
         ThreadStarted,
         ThreadChanged,
         ThreadRemoved,
+        ThreadReverted,
         TurnStarted,
         TurnCompleted,
         TurnReplaced,

@@ -18,6 +18,7 @@ from transport.protocol import (
     gateway,
     goals,
     queue,
+    reviews,
     session,
     thread_acts,
     threads,
@@ -125,6 +126,27 @@ THREAD_FORK: Final = Method(
     "thread/fork",
     thread_acts.ThreadForkParams,
     thread_acts.ThreadForkResult,
+    Access.WRITE,
+    gated=True,
+)
+THREAD_COMPACT: Final = Method(
+    "thread/compact",
+    thread_acts.ThreadCompactParams,
+    thread_acts.ThreadCompactResult,
+    Access.WRITE,
+    gated=True,
+)
+THREAD_REVERT: Final = Method(
+    "thread/revert",
+    thread_acts.ThreadRevertParams,
+    threads.ThreadResult,
+    Access.WRITE,
+    gated=True,
+)
+REVIEW_START: Final = Method(
+    "review/start",
+    reviews.ReviewStartParams,
+    turns.TurnResult,
     Access.WRITE,
     gated=True,
 )
@@ -298,6 +320,9 @@ METHODS: Final[dict[str, Method[Any, Any]]] = {
         THREAD_ARCHIVE,
         THREAD_UNARCHIVE,
         THREAD_DELETE,
+        THREAD_COMPACT,
+        THREAD_REVERT,
+        REVIEW_START,
         TURN_START,
         TURN_STEER,
         TURN_INTERRUPT,

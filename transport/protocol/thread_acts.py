@@ -1,6 +1,6 @@
 """What is done to a thread as a whole: its name, its place, a fork. Sans-IO.
 
-PROTOCOL.md section 4. None of these but the fork starts a turn.
+PROTOCOL.md section 4. None of these but the fork and compacting starts a turn.
 """
 
 from typing import Annotated
@@ -48,6 +48,31 @@ class ThreadDeleteParams(ThreadAct):
 
 class ThreadDeleteResult(WireModel):
     """Nothing is left to tell."""
+
+
+class ThreadCompactParams(ThreadAct):
+    """`thread/compact`: a summary takes the place of what the model has read so far."""
+
+    expected_last_turn_id: WireId | None = None
+    allow_pending: bool = False
+
+
+class ThreadCompactResult(WireModel):
+    """The thread, and the turn that writes the summary, seen to start."""
+
+    thread: Thread
+    turn: Turn
+
+
+class ThreadRevertParams(ThreadAct):
+    """`thread/revert`: this turn and all behind it are taken back, for good.
+
+    Files stay as they are. There is no `allowPending`: work that others left in the
+    thread must not begin in what is about to go.
+    """
+
+    before_turn_id: WireId
+    expected_last_turn_id: WireId | None = None
 
 
 class ThreadForkParams(Params):

@@ -1,0 +1,412 @@
+"""Compacting, taking back and reviewing on real codex: as clients see it live and stored."""
+
+import subprocess
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import pytest
+import trio
+
+from clients.cli.scripted_answers import Rule
+from tests.support.codex import (
+    WITHOUT_LOCK,
+    CodexHome,
+    codex_binaries,
+    open_codex_home,
+)
+from tests.support.door import FakeWatch
+from tests.support.real_agent import (
+    open_local,
+    open_real_agent,
+    send_params,
+    wait_lease,
+)
+from transport.background import open_background
+from transport.client import Client, EventSeen, Resumed
+from transport.errors import Conflict, InvalidParams, NotFound, UnavailableFeature
+from transport.protocol import events as told
+from transport.protocol import methods, reviews, thread_acts, threads, turns
+from transport.protocol.capabilities import CapabilitiesParams, CapabilityStatus
+from transport.protocol.gateway import LeaseState
+from transport.protocol.items import Item
+from transport.protocol.turns import TextInput, Turn, TurnStatus
+
+pytestmark = pytest.mark.codex
+VERSIONS = [v for v in ("0.163.0", "0.171.0") if v in codex_binaries()]
+OLD = [v for v in (WITHOUT_LOCK, "0.147.0") if v in codex_binaries()]
+SUMMING = "CONTEXT CHECKPOINT COMPACTION"  # how Codex asks for a summary
+OUTSIDE = {"cmd": "touch inside; touch ../outside", "yield_time_ms": 30_000}
+ASKING = {
+    "cmd": "touch ../asked",
+    "sandbox_permissions": "require_escalated",
+    "justification": "to see whether anybody is asked",
+}
+RULES = (
+    Rule(SUMMING, [[{"hold": "summary"}, {"msg": "They spoke of three harbours."}]]),
+    Rule("Look slowly.", [[{"hold": "slowly"}, {"msg": "Nothing."}]]),
+    Rule(
+        "Look with commands.",
+        [
+            [{"call": "exec_command", "args": OUTSIDE}],
+            [{"call": "exec_command", "args": ASKING}],
+            [{"msg": "Looked."}],
+        ],
+    ),
+    Rule("current code changes", [[{"msg": "The new file is empty."}]]),
+    Rule(
+        "left behind",
+        [
+            [
+                {
+                    "call": "exec_command",
+                    "args": {"cmd": "sleep 600", "yield_time_ms": 500},
+                }
+            ],
+            [{"msg": "it runs on"}],
+        ],
+    ),
+)
+
+
+def key(name: str) -> str:
+    return name.ljust(32, "-")
+
+
+@dataclass
+class View:
+    """What a client shows of a thread that it only listens to, from the first turn on."""
+
+    turns: dict[str, Turn] = field(default_factory=dict[str, Turn])
+    items: dict[str, dict[str, Item]] = field(
+        default_factory=dict[str, dict[str, Item]]
+    )
+    reverted: list[str] = field(default_factory=list[str])
+    notices: list[str] = field(default_factory=list[str])
+    _news: trio.lowlevel.ParkingLot = field(default_factory=trio.lowlevel.ParkingLot)
+
+    async def run(self, client: Client, *, task_status: trio.TaskStatus[None]) -> None:
+        async with client.subscribe("all", deltas=False) as events:
+            async for event in events:
+                match event:
+                    case Resumed():
+                        task_status.started()
+                    case EventSeen(data=data):
+                        self._take(data)
+                        self._news.unpark_all()
+                    case _:
+                        pass
+
+    def _take(self, data: told.EventData) -> None:
+        match data:
+            case told.TurnStarted(turn=turn) | told.TurnCompleted(turn=turn):
+                self.turns[turn.id] = turn
+                self.items.setdefault(turn.id, {})
+            case told.ItemCompleted(item=item):
+                self.items[item.turn_id][item.id] = item
+            case told.ThreadReverted(last_turn_id=last):
+                self.reverted.append(last)
+                shown = list(self.turns)
+                for gone in shown[shown.index(last) + 1 :]:
+                    del self.turns[gone], self.items[gone]
+            case told.Notice(code=code):
+                self.notices.append(code)
+            case _:
+                pass
+
+    async def until_ended(self, turn_id: str) -> Turn:
+        while (turn := self.turns.get(turn_id)) is None or (
+            turn.status is TurnStatus.IN_PROGRESS
+        ):
+            await self._news.park()
+        return turn
+
+    async def until_reverted(self) -> None:
+        while not self.reverted:
+            await self._news.park()
+
+    def picture(self) -> list[tuple[str, str, list[tuple[str, str]]]]:
+        return [
+            (turn.id, turn.status.value, shape(list(self.items[turn.id].values())))
+            for turn in self.turns.values()
+        ]
+
+
+def shape(items: list[Item]) -> list[tuple[str, str]]:
+    """Return what of items is the same live and stored: Codex keeps no open message."""
+    return [(item.kind, item.id) for item in items if item.status.value == "completed"]
+
+
+@dataclass
+class Stage:
+    home: CodexHome
+    client: Client
+    view: View
+
+    async def stored(
+        self, thread_id: str
+    ) -> list[tuple[str, str, list[tuple[str, str]]]]:
+        params = turns.TurnListParams(thread_id=thread_id, order="asc", items="full")
+        page = await self.client.call(methods.TURN_LIST, params)
+        return [
+            (turn.id, turn.status.value, shape(turn.items or [])) for turn in page.turns
+        ]
+
+    async def new_thread(self, *texts: str) -> tuple[str, list[str]]:
+        params = threads.ThreadStartParams(
+            cwd=str(self.home.workspace),
+            input=[TextInput(type="text", text=texts[0])],
+            request_key=key("new"),
+            sandbox="workspace-write",
+        )
+        started = await self.client.call(methods.THREAD_START, params, timeout_s=60)
+        ids = [started.turn.id]
+        await self.view.until_ended(started.turn.id)
+        ids += [await self.send(started.thread.id, text) for text in texts[1:]]
+        return started.thread.id, ids
+
+    async def send(self, thread_id: str, text: str) -> str:
+        params = send_params(thread_id, text, key=text.replace(" ", "-"))
+        turn = (await self.client.call(methods.TURN_START, params, timeout_s=60)).sent
+        await self.view.until_ended(turn.id)
+        return turn.id
+
+    async def review(
+        self, thread_id: str, target: Any, *, name: str = "review"
+    ) -> Turn:
+        params = reviews.ReviewStartParams(
+            thread_id=thread_id, target=target, request_key=key(name)
+        )
+        result = await self.client.call(methods.REVIEW_START, params, timeout_s=60)
+        again = await self.client.call(methods.REVIEW_START, params, timeout_s=60)
+        assert again.turn.id == result.turn.id  # one review for one key
+        return result.turn
+
+    async def compact(self, thread_id: str) -> Turn:
+        params = thread_acts.ThreadCompactParams(
+            thread_id=thread_id, request_key=key("compact")
+        )
+        result = await self.client.call(methods.THREAD_COMPACT, params, timeout_s=60)
+        again = await self.client.call(methods.THREAD_COMPACT, params, timeout_s=60)
+        assert again.turn.id == result.turn.id
+        return result.turn
+
+    async def revert(self, thread_id: str, before: str, **more: Any) -> threads.Thread:
+        params = thread_acts.ThreadRevertParams(
+            thread_id=thread_id,
+            before_turn_id=before,
+            request_key=key(f"revert-{before[-20:]}"),
+            **more,
+        )
+        result = await self.client.call(methods.THREAD_REVERT, params, timeout_s=60)
+        again = await self.client.call(methods.THREAD_REVERT, params, timeout_s=60)
+        assert again.thread.id == result.thread.id  # nothing more is taken back
+        return result.thread
+
+    async def interrupt(self, thread_id: str, turn_id: str) -> Turn:
+        params = turns.TurnInterruptParams(
+            thread_id=thread_id, turn_id=turn_id, request_key=key("interrupt")
+        )
+        return (await self.client.call(methods.TURN_INTERRUPT, params)).turn
+
+
+@asynccontextmanager
+async def stage(version: str, **settings: Any) -> AsyncGenerator[Stage]:
+    with trio.fail_after(120):
+        async with (
+            open_codex_home(*RULES) as home,
+            open_real_agent(
+                home, version=version, watch=FakeWatch(), **settings
+            ) as house,
+            open_local(house) as client,
+        ):
+            view = View()
+            async with open_background(partial(view.run, client)):
+                yield Stage(home, client, view)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_thread_is_compacted_in_a_turn_that_is_seen_and_can_be_stopped(
+    version: str,
+) -> None:
+    async with stage(version) as on:
+        thread_id, _ = await on.new_thread("one", "two")
+        first = await on.compact(thread_id)
+        await on.home.model.wait_held("summary")
+        steer = turns.TurnSteerParams(
+            thread_id=thread_id,
+            turn_id=first.id,
+            input=[TextInput(type="text", text="more")],
+            request_key=key("steer"),
+        )
+        with pytest.raises(Conflict) as refused:
+            await on.client.call(methods.TURN_STEER, steer)
+        assert refused.value.data["what"] == "running"
+        assert (await on.interrupt(thread_id, first.id)).status is (
+            TurnStatus.INTERRUPTED
+        )
+        on.home.model.release("summary")
+        params = thread_acts.ThreadCompactParams(
+            thread_id=thread_id, request_key=key("once-more")
+        )
+        result = await on.client.call(methods.THREAD_COMPACT, params, timeout_s=60)
+        assert (await on.view.until_ended(result.turn.id)).status is (
+            TurnStatus.COMPLETED
+        )
+        assert [one.kind for one in on.view.items[result.turn.id].values()] == [
+            "compaction"
+        ]
+        await on.send(thread_id, "three")
+        texts = on.home.model.requests[-1].texts
+        assert any("three harbours" in text for text in texts)  # the model reads it
+        assert await on.stored(thread_id) == on.view.picture()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_turns_are_taken_back_for_good_and_every_view_is_right(
+    version: str,
+) -> None:
+    async with stage(version, idle_s=600.0) as on:
+        thread_id, ids = await on.new_thread("one", "two", "three", "four")
+        before = await on.stored(thread_id)
+        with pytest.raises(NotFound):
+            await on.revert(thread_id, "01a22d81-d37a-77a3-886f-99744ba923c3")
+        with pytest.raises(InvalidParams):
+            await on.revert(thread_id, ids[0])
+        with pytest.raises(Conflict) as moved:
+            await on.revert(thread_id, ids[2], expected_last_turn_id=ids[2])
+        assert moved.value.data["what"] == "lastTurn"
+        assert await on.stored(thread_id) == before
+        assert on.view.reverted == []
+
+        thread = await on.revert(thread_id, ids[2], expected_last_turn_id=ids[3])
+        assert thread.last_turn_id == ids[1]
+        await on.view.until_reverted()
+        assert on.view.reverted == [ids[1]]
+        assert list(on.view.turns) == ids[:2]
+        assert await on.stored(thread_id) == on.view.picture() == before[:2]
+
+        fifth = await on.send(thread_id, "five")  # by the same writer, which knows
+        assert list(on.view.turns) == [*ids[:2], fifth]
+        assert await on.stored(thread_id) == on.view.picture()
+        texts = on.home.model.requests[-1].user_texts
+        assert "two" in texts
+        assert "three" not in texts
+        assert "foreignTurn" not in on.view.notices
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_nothing_is_taken_back_while_anything_runs(version: str) -> None:
+    async with stage(version) as on:
+        thread_id, ids = await on.new_thread("one", "two")
+        await on.send(thread_id, "left behind")
+        with pytest.raises(Conflict) as runs:  # a command in the background
+            await on.revert(thread_id, ids[1])
+        assert runs.value.data["what"] == "running"
+        params = turns.TurnInterruptParams(
+            thread_id=thread_id,
+            turn_id=list(on.view.turns)[-1],
+            background=True,
+            request_key=key("end-it"),
+        )
+        await on.client.call(methods.TURN_INTERRUPT, params)
+        turn = await on.compact(thread_id)
+        await on.home.model.wait_held("summary")
+        with pytest.raises(Conflict) as runs:  # and a turn
+            await on.revert(thread_id, ids[1])
+        assert runs.value.data["what"] == "running"
+        assert on.view.turns[turn.id].status is TurnStatus.IN_PROGRESS
+        await on.interrupt(thread_id, turn.id)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_review_is_one_turn_live_and_stored_and_can_be_taken_back(
+    version: str,
+) -> None:
+    async with stage(version) as on:
+        git = "git init -q . && touch new.txt"
+        subprocess.run(git, shell=True, cwd=on.home.workspace, check=True)  # noqa: ASYNC221, S602 - a test's own words
+        thread_id, ids = await on.new_thread("one")
+        turn = await on.review(thread_id, {"type": "uncommitted"})
+        assert (await on.view.until_ended(turn.id)).status is TurnStatus.COMPLETED
+        items = shape(list(on.view.items[turn.id].values()))
+        kinds = [kind for kind, _ in items]
+        assert kinds == ["review", "userMessage", "review", "agentMessage"]
+        assert on.view.picture() == await on.stored(thread_id)
+        last = await on.send(thread_id, "two")
+        assert await on.stored(thread_id) == on.view.picture()
+        assert list(on.view.turns) == [*ids, turn.id, last]
+
+        forked = thread_acts.ThreadForkParams(
+            thread_id=thread_id,
+            before_turn_id=turn.id,
+            input=[TextInput(type="text", text="instead")],
+            request_key=key("fork"),
+        )
+        fork = await on.client.call(methods.THREAD_FORK, forked, timeout_s=60)
+        params = turns.TurnListParams(thread_id=fork.thread.id, order="asc")
+        page = await on.client.call(methods.TURN_LIST, params)
+        assert [one.id for one in page.turns] == [*ids, fork.turn.id]
+        await on.view.until_ended(fork.turn.id)
+        del on.view.turns[fork.turn.id]
+
+        await on.revert(thread_id, turn.id, expected_last_turn_id=last)
+        await on.view.until_reverted()
+        assert list(on.view.turns) == ids
+        assert await on.stored(thread_id) == on.view.picture()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_review_can_be_stopped_and_reads_the_same_while_it_runs(
+    version: str,
+) -> None:
+    async with stage(version) as on:
+        thread_id, ids = await on.new_thread("one")
+        turn = await on.review(thread_id, {"type": "custom", "text": "Look slowly."})
+        await on.home.model.wait_held("slowly")
+        assert [one[0] for one in await on.stored(thread_id)] == [*ids, turn.id]
+        with pytest.raises(Conflict) as busy:
+            await on.client.call(
+                methods.TURN_START, send_params(thread_id, "and?", key="and")
+            )
+        assert busy.value.data["what"] == "running"
+        ended = await on.interrupt(thread_id, turn.id)
+        assert (ended.id, ended.status) == (turn.id, TurnStatus.INTERRUPTED)
+        assert await on.stored(thread_id) == on.view.picture()
+        on.home.model.release("slowly")
+        last = await on.send(thread_id, "two")
+        assert list(on.view.turns) == [*ids, turn.id, last]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_review_keeps_to_the_sandbox_and_asks_nobody(version: str) -> None:
+    async with stage(version) as on:
+        thread_id, _ = await on.new_thread("one")
+        target = {"type": "custom", "text": "Look with commands."}
+        turn = await on.review(thread_id, target)
+        assert (await on.view.until_ended(turn.id)).status is TurnStatus.COMPLETED
+        assert (on.home.workspace / "inside").exists()
+        beside = {path.name for path in on.home.workspace.parent.iterdir()}
+        assert not beside & {"outside", "asked"}
+
+
+@pytest.mark.parametrize("version", OLD)
+async def test_a_codex_that_cannot_says_so_and_still_compacts(version: str) -> None:
+    async with stage(version, idle_s=1.0) as on:
+        on.home.model.release("summary")
+        thread_id, ids = await on.new_thread("one", "two")
+        rows = await on.client.call(methods.GATEWAY_CAPABILITIES, CapabilitiesParams())
+        status = {row.feature: row.status for row in rows.rows}
+        assert status["thread/compact"] is CapabilityStatus.SUPPORTED
+        assert status["thread/revert"] is CapabilityStatus.UNAVAILABLE
+        assert status["review/start"] is CapabilityStatus.UNAVAILABLE
+        with pytest.raises(UnavailableFeature):
+            await on.revert(thread_id, ids[1])
+        with pytest.raises(UnavailableFeature):
+            await on.review(thread_id, {"type": "uncommitted"})
+        turn = await on.compact(thread_id)
+        assert (await on.view.until_ended(turn.id)).status is TurnStatus.COMPLETED
+        assert [one[0] for one in await on.stored(thread_id)] == [*ids, turn.id]
+        await wait_lease(on.client, thread_id, LeaseState.NONE)
