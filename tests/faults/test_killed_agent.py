@@ -146,8 +146,9 @@ async def test_nothing_lives_on_and_the_next_agent_goes_on_where_it_was(
                 assert await agent.wait() == 0
 
 
+@pytest.mark.parametrize("arrived", [True, False])
 async def test_what_was_handed_and_not_answered_is_never_sent_again(
-    run_mark: str,
+    arrived: bool, run_mark: str
 ) -> None:
     with trio.fail_after(90):
         async with open_codex_home(*RULES) as home:
@@ -156,20 +157,31 @@ async def test_what_was_handed_and_not_answered_is_never_sent_again(
                 open_owner_of(agent) as client,
             ):
                 thread = await new_thread(client, home)
-                await send_to_end(client, thread, "one more", key="more")
+                turn = await send_to_end(client, thread, "one more", key="more")
                 await kill(agent, run_mark)
             # As it stands between the row's fsync and Codex's answer.
+            key = "more" if arrived else "lost"
+            params = send_params(thread, "one more", key=key)
             with sqlite3.connect(agent.state / "ledger.sqlite") as rows:
-                rows.execute("UPDATE keys SET state = 'handed' WHERE key LIKE 'more%'")
+                rows.execute(
+                    "UPDATE keys SET state = 'handed', outcome = NULL, turn = NULL,"
+                    " key = ? WHERE key LIKE 'more%'",
+                    (params.request_key,),
+                )
             rows.close()
             async with (
                 open_served_agent(home) as agent,
                 open_owner_of(agent) as client,
             ):
                 asked = len(home.model.requests)
-                with pytest.raises(OutcomeUnknown):
-                    params = send_params(thread, "one more", key="more")
-                    await client.call(TURN_START, params)
+                for _ in range(2):
+                    if arrived:  # the message is in the thread, with this key
+                        again = await client.call(TURN_START, params)
+                        assert (again.sent.id, again.delivery) == (turn.id, "started")
+                        continue
+                    with pytest.raises(OutcomeUnknown) as caught:
+                        await client.call(TURN_START, params)
+                    assert caught.value.data["newTurns"] == 1
                 assert len(home.model.requests) == asked
 
 

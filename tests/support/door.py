@@ -111,8 +111,9 @@ async def open_house(
     store: Store | None = None,
     audit: Audit | None = None,
     idle_s: float = 30.0,
+    clocks: Callable[[], Instant] = clocks,
 ) -> AsyncGenerator[House]:
-    """Run reader and door; leaving ends every writer."""
+    """Run reader and door; leaving ends every writer. `clocks`: what they say now."""
     runtime = runtime or FakeRuntime()
     watch = FakeWatch()
     config = Config(
@@ -132,7 +133,7 @@ async def open_house(
                     runtime=runtime,
                     emit=events.append,
                     head=lambda: len(events),
-                    now_ms=wall_ms,
+                    now_ms=lambda: clocks().wall,
                     handler_nursery=nursery,
                     store=store,
                     audit=audit,
