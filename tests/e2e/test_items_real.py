@@ -30,6 +30,7 @@ from tests.support.runtimes import Running, open_codex_runtime, open_gate
 from transport.protocol.events import (
     ApprovalRequested,
     DeltaChannel,
+    Notice,
     ThreadStarted,
     TurnCompleted,
     TurnPlan,
@@ -438,6 +439,35 @@ async def test_a_hook_that_decides_in_place_of_the_person_is_told(
             if isinstance(event, ItemClosed) and isinstance(event.item, Command)
         ]
         assert any(item.output == "ran\n" for item in commands) is ran
+
+
+@each_version
+@pytest.mark.parametrize(
+    ("outcome", "ran"), [("allow", True), ("deny", False)], ids=["allow", "deny"]
+)
+async def test_a_review_of_codex_s_own_that_decides_is_told(
+    version: str, outcome: str, *, ran: bool
+) -> None:
+    verdict = {
+        "risk_level": "low" if ran else "high",
+        "user_authorization": "high" if ran else "low",
+        "outcome": outcome,
+        "rationale": "seen by a second model",
+    }
+    asks = {"sandbox_permissions": "require_escalated", "justification": "j"}
+    rules = (
+        Rule("APPROVAL REQUEST", [[{"msg": json.dumps(verdict)}]]),
+        Rule("light the oven", [call("exec_command", cmd="echo ran", **asks), DONE]),
+    )
+    extra = 'approvals_reviewer = "auto_review"\n'
+    with trio.fail_after(60):
+        told = await told_of(version, "light the oven", *rules, extra=extra)
+    assert not told.data(ApprovalRequested)
+    decided = [one.message for one in told.data(Notice) if one.code == "decidedLocally"]
+    assert len(decided) == 1
+    assert "echo ran" in decided[0]
+    assert ("approved" in decided[0]) is ran
+    assert any(item.output == "ran\n" for item in told.of(Command)) is ran
 
 
 async def trust_hook(version: str, home: CodexHome, verdict: str) -> None:
