@@ -24,6 +24,7 @@ SHELL_WAIT_S: Final = 10.0  # the login shell of Codex's snapshot is not cut sho
 SHELL_LOOK_S: Final = 0.2
 END_S: Final = 1.0  # between end of input, SIGTERM and SIGKILL
 OUTPUT_AFTER_EXIT_S: Final = 0.5  # somebody else may hold the pipe open
+LINGER_S: Final = 0.3  # what dies with an app-server is gone a moment after it
 SWEEP_S: Final = 1.0  # a leftover gets this long between SIGTERM and SIGKILL
 
 # Reading

@@ -13,37 +13,35 @@ import logging
 import os
 import signal
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
-from adapter.limits import SWEEP_S
-from adapter.processes.identity import Held, Identity
+from adapter.limits import LINGER_S, SWEEP_S
+from adapter.processes.identity import Held
 from adapter.processes.process_table import HERE, ProcessTable
 
 _LOG: Final = logging.getLogger(__name__)
 MARK_NAME: Final = "THREADGATE_SERVER"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stragglers:
-    """`ended`: what was ended; `left`: what has a session of its own."""
-
-    ended: Sequence[Identity]
-    left: Sequence[Identity]
-
-
 def end_stragglers(
     mark: str, name: str, *, killed: bool, table: ProcessTable = HERE
-) -> Stragglers:
-    """End what carries the mark of an app-server that is gone (≤ 2 s where any does).
+) -> None:
+    """End what carries the mark of an app-server that is gone (≤ 2.5 s where any does).
 
     `killed`: it could not end its commands itself; else nothing is ended, for what lives
     on was meant to. `name`: of the app-server, for the log.
     """
-    found = [one for pid in table.marked(_entry(mark)) if (one := table.identify(pid))]
-    own = [one for one in found if not killed or _has_leader(one.pid, table)]
-    lost = [one for one in found if one not in own]
-    _end(lost, table)
+    known = map(table.identify, table.marked(_entry(mark)))
+    seen = (table.hold(who) for who in known if who is not None)
+    held = [one for one in seen if one is not None]
+    try:
+        living = table.wait_gone(held, LINGER_S)
+        own = [one for one in living if not killed or _has_leader(one, table)]
+        lost = [one for one in living if one not in own]
+        _end(lost, table)
+    finally:
+        for one in held:
+            table.release(one)
     if lost:
         _LOG.warning("%s was killed: %s ended with it", name, _pids(lost))
     if own:
@@ -52,7 +50,6 @@ def end_stragglers(
             name,
             _pids(own),
         )
-    return Stragglers(ended=lost, left=own)
 
 
 def mark_environ(mark: str) -> dict[str, str]:
@@ -64,27 +61,21 @@ def _entry(mark: str) -> str:
     return f"{MARK_NAME}={mark}"
 
 
-def _has_leader(pid: int, table: ProcessTable) -> bool:
+def _has_leader(held: Held, table: ProcessTable) -> bool:
     """Whether the leader of its session lives. Its pid is nobody else's until the last
     of the session has gone."""
     try:
-        return table.identify(os.getsid(pid)) is not None
+        return table.identify(os.getsid(held.identity.pid)) is not None
     except OSError:  # it has just ended, or is not ours to ask about
         return True
 
 
-def _end(lost: Sequence[Identity], table: ProcessTable) -> None:
-    held = [one for identity in lost if (one := table.hold(identity)) is not None]
-    try:
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            living = table.wait_gone(held, 0.0)
-            for one in living:
-                _signal(one, number, table)
-            if living:
-                table.wait_gone(living, SWEEP_S)
-    finally:
-        for one in held:
-            table.release(one)
+def _end(lost: Sequence[Held], table: ProcessTable) -> None:
+    living = lost
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for one in living:
+            _signal(one, number, table)
+        living = table.wait_gone(living, SWEEP_S) if living else []
 
 
 def _signal(held: Held, number: signal.Signals, table: ProcessTable) -> None:
@@ -94,6 +85,6 @@ def _signal(held: Held, number: signal.Signals, table: ProcessTable) -> None:
         return
 
 
-def _pids(processes: Sequence[Identity]) -> str:
+def _pids(processes: Sequence[Held]) -> str:
     """Name them by pid alone: what they run may quote a thread."""
-    return ", ".join(f"process {one.pid}" for one in processes)
+    return ", ".join(f"process {one.identity.pid}" for one in processes)

@@ -31,6 +31,7 @@ from transport.protocol.approvals import ApprovalAnswerParams, ApprovalState
 from transport.protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
+    EventData,
     ItemCompleted,
     RuntimeChanged,
     TurnCompleted,
@@ -66,6 +67,11 @@ ENDINGS: dict[str, Step] = {
     "exit 0": {"exit": 0},
     "exit 1": {"exit": 1},
 }
+
+
+async def more(run: Faulty, kind: type[EventData], known: int) -> None:
+    """Return when more events of that kind came than were known."""
+    await run.ear.until(lambda: len(run.ear.data(kind)) > known)
 
 
 async def goes_on(run: Faulty, key: str = "next") -> None:
@@ -184,9 +190,7 @@ async def test_it_does_not_matter_how_a_writer_ends() -> None:
                 run.play(turn__start=[[*STARTED, *SPOKEN, ending]])
                 told = len(run.ear.data(TurnCompleted))
                 await run.client.call(TURN_START, send(f"key-{number}"), timeout_s=20)
-                await run.ear.until(
-                    lambda told=told: len(run.ear.data(TurnCompleted)) > told
-                )
+                await more(run, TurnCompleted, told)
                 over = run.ear.data(TurnCompleted)[-1].turn
                 assert over.status is TurnStatus.INTERRUPTED, name
                 await run.ear.wait_free()
@@ -239,9 +243,7 @@ async def test_a_reader_that_dies_at_every_question_is_not_started_in_a_loop() -
                     await run.client.call(THREAD_READ, read)
                 known = len(run.ear.data(RuntimeChanged))
                 if phase() is RuntimePhase.RESTARTING:
-                    await run.ear.until(
-                        lambda known=known: len(run.ear.data(RuntimeChanged)) > known
-                    )
+                    await more(run, RuntimeChanged, known)
             told = [one.runtime for one in run.ear.data(RuntimeChanged)]
             down = [one for one in told if one.state != RuntimePhase.READY]
             pauses = [(one.next_try_at or 0) - one.since for one in down]

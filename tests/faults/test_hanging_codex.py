@@ -6,7 +6,6 @@ the process is ended, and the next try works.
 
 import os
 import signal
-from pathlib import Path
 
 import pytest
 import trio
@@ -23,7 +22,7 @@ from tests.support.real_agent import (
     send_to_end,
     status,
 )
-from tests.support.served_agent import app_servers, is_alive
+from tests.support.served_agent import app_servers, freeze, is_alive
 from transport.client import Client
 from transport.errors import CodexUnavailable
 from transport.protocol import threads, turns
@@ -60,14 +59,6 @@ async def new_thread(client: Client, cwd: str) -> str:
     while (await client.call(THREAD_READ, read)).thread.status is ThreadStatus.RUNNING:
         pass  # each read is a round trip
     return started.thread.id
-
-
-async def freeze(pid: int) -> None:
-    """Stop a process, and return when it stands still (that takes a moment)."""
-    os.kill(pid, signal.SIGSTOP)
-    stat = Path(f"/proc/{pid}/stat")
-    while stat.read_text().rpartition(")")[2].split()[0] != "T":
-        await trio.lowlevel.checkpoint()
 
 
 @pytest.mark.usefixtures("impatient")

@@ -89,7 +89,8 @@ async def completes(run: Faulty) -> TurnStatus:
 @pytest.mark.usefixtures("impatient")
 async def test_one_thread_that_hangs_in_the_reader_is_no_dead_process() -> None:
     with trio.fail_after(30):
-        async with open_faulty(**{"thread/read thr_stuck": [SILENCE]}) as run:
+        stuck_plays: dict[str, Any] = {"thread/read thr_stuck": [SILENCE]}
+        async with open_faulty(**stuck_plays) as run:
             (reader,) = app_servers(os.getpid())
             with pytest.raises(Timeout) as refusal:
                 stuck = ThreadReadParams(thread_id="thr_stuck")
@@ -207,9 +208,9 @@ async def test_an_overloaded_codex_is_a_refusal_that_may_be_tried_again() -> Non
 
 
 async def test_an_answer_of_another_shape_is_one_refusal_and_nothing_more() -> None:
+    shapes: dict[str, object] = {"a": {"thread": 5}, "b": {}, "c": [], "d": None}
     odd: dict[str, Any] = {
-        f"thread/read {name}": [[{"odd": result}]]
-        for name, result in {"a": {"thread": 5}, "b": {}, "c": [], "d": None}.items()
+        f"thread/read {name}": [[{"odd": result}]] for name, result in shapes.items()
     }
     with trio.fail_after(30):
         async with open_faulty(**odd) as run:

@@ -17,6 +17,7 @@ import pytest
 from adapter.processes import process_table_darwin, process_table_linux
 from adapter.processes.identity import Identity
 from adapter.processes.process_table import ProcessTable
+from adapter.processes.stragglers import MARK_NAME, mark_environ
 from adapter.processes.sweep import sweep, write_record
 
 POLITE = "print('ready', flush=True); import time; time.sleep(600)"
@@ -73,6 +74,40 @@ def test_a_leftover_is_ended_and_its_record_forgotten(
     assert leftover.process.wait(10) == -signal.SIGTERM
     assert list(tmp_path.iterdir()) == []
     assert sweep(tmp_path, table=table) == []
+
+
+BACKGROUND = "sleep 971 & setsid sleep 972 & echo $!; read -r line"
+
+
+def test_what_a_killed_one_had_in_the_background_ends_but_not_what_leads_a_session(
+    tmp_path: Path, table: ProcessTable
+) -> None:
+    """Its command led a session, and is dead by now."""
+    environ = {**os.environ, **mark_environ("some-mark")}
+    with subprocess.Popen(  # noqa: TID251
+        ["bash", "-c", BACKGROUND],
+        env=environ,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    ) as command:
+        assert command.stdout is not None
+        command.stdout.readline()
+        identity = table.identify(command.pid)
+        assert identity is not None
+        while len(marked := table.marked(f"{MARK_NAME}=some-mark")) < 3:
+            os.sched_yield()
+        while sum(os.getsid(pid) == pid for pid in marked) < 2:
+            os.sched_yield()
+        (daemon,) = [p for p in marked if os.getsid(p) == p and p != command.pid]
+        command.kill()
+        command.wait()
+        write_record(tmp_path, identity, mark="some-mark")
+        assert sweep(tmp_path, table=table) == []
+        try:
+            assert table.marked(f"{MARK_NAME}=some-mark") == [daemon]
+        finally:
+            os.kill(daemon, signal.SIGKILL)
 
 
 def test_one_that_does_not_listen_is_killed_with_its_group(

@@ -188,7 +188,7 @@ class FakeAppServer:
 
     def _steps(self, method: str, message: Json) -> Sequence[Step]:
         on = self._script.get("on", {})
-        thread_id = (message.get("params") or {}).get("threadId")
+        thread_id = cast("Json", message.get("params") or {}).get("threadId")
         key = f"{method} {thread_id}" if f"{method} {thread_id}" in on else method
         plays = on.get(key)
         if plays is None:

@@ -112,7 +112,7 @@ def question(number: int = 0) -> dict[str, Any]:
 
 def idle_thread(**on: Any) -> dict[str, Any]:
     """Return the plays of a codex that has one thread, idle; `on` overrides them."""
-    plays = {
+    plays: dict[str, Any] = {
         "thread/list": [[{"result": {"data": [thread(THREAD)], "nextCursor": None}}]],
         "thread/read": [[{"result": {"thread": thread("$threadId")}}]],
         "thread/turns/list": [[{"result": {"data": [], "nextCursor": None}}]],

@@ -140,6 +140,14 @@ def is_alive(pid: int) -> bool:
     return state not in ("Z", "X")
 
 
+async def freeze(pid: int) -> None:
+    """Stop a process, and return when it stands still (that takes a moment)."""
+    os.kill(pid, signal.SIGSTOP)
+    stat = Path(f"/proc/{pid}/stat")
+    while stat.read_text().rpartition(")")[2].split()[0] != "T":
+        await trio.lowlevel.checkpoint()
+
+
 async def wait_gone(pids: Sequence[int]) -> None:
     """Return when none of them lives; each is waited for by its pidfd."""
     for pid in pids:
