@@ -18,6 +18,7 @@ WHOLE_EVENT: Final = 1024 * 1024 - 1_024  # packed; larger would not fit a frame
 
 # Delivery
 WRITE_BYTES: Final = 128 * 1024  # one write: what a 50 kbit/s line takes in 20 s
+BATCHES_SHARED: Final = 64  # of WRITE_BYTES: 8 MB that sessions at one place share
 DELTAS_A_FRAME: Final = 1_024  # below the decoder's array bound of 4,096
 MERGED_TEXT: Final = 16 * 1024  # a merged delta stays small enough to draw at once
 COMPANY_S: Final = 0.020  # a network carrier's deltas wait this long for company
@@ -31,6 +32,9 @@ UNSENT_ANSWERS: Final = 32  # small answers that wait; then the session is not r
 INVALID_REQUESTS: Final = 20  # in INVALID_S: not a client of this protocol
 INVALID_S: Final = 60.0
 READS_A_DEVICE: Final = 16  # at once, as many as one session's; the reader takes 64
+READS_AT_ONCE: Final = (
+    40  # of all devices; the rest of the 64 is for the owner and acts
+)
 ACTS_A_DEVICE: Final = 32  # under way, also after their session went
 CLOSING_S: Final = 1.0  # to say why, then the stream is dropped
 GOING_AWAY_S: Final = 2.0  # connections hear that we stop, then they are cut

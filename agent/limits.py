@@ -21,6 +21,8 @@ FIRST_LOCKING: Final = (0, 147)  # codex takes a lock per thread since then
 
 # Leases
 WRITERS: Final = 4  # 151 MB each; more at once than a person follows
+WRITERS_A_DEVICE: Final = 3  # one device cannot keep all others from writing
+OWNER_WRITERS: Final = 1  # beside them: the workstation's own message always finds room
 IDLE_S: Final = 30.0  # long enough to answer, short enough for the desktop's user
 ROOM_S: Final = 15.0  # an idle writer that is ended for another one is gone by then
 START_TRIES: Final = 4  # codex <= 0.163 can die before `initialize` (first and 3 more)
@@ -37,6 +39,7 @@ OURS_KEPT: Final = 10_000  # turn ids of ours that are remembered (each 36 B)
 PAGE_BYTES: Final = 512 * 1024  # packed; half a frame, so head and names fit beside
 THREADS_SCANNED: Final = 5_000  # threads read to learn the folders that exist
 FOLDERS_KEPT: Final = 4_096
+THREADS_PLACED: Final = 10_000  # threads whose folder is remembered, about 200 B each
 FOLDERS_AGE_S: Final = 10.0  # a folder that is not known is looked for this often
 OUTPUT_CACHE: Final = 64 * 1024 * 1024  # texts of this run's items, the newest used
 OUTPUT_TEXT: Final = 8 * 1024 * 1024  # of one of them; codex itself keeps 1 MiB
@@ -72,6 +75,7 @@ SUBSCRIBE_S: Final = 5.0  # a subscription waits so long for the base of its thr
 # Approvals
 CONFIRM_S: Final = 20.0  # the adapter answers after 15 s at the latest
 RESOLVED_KEPT: Final = 1_000  # ended approvals that late answers are told about
+RESOLVED_BYTES: Final = 8 * 1024 * 1024  # … and their size: one may have 256 KiB
 
 # Ledger of request keys
 DONE_MS: Final = 24 * 3_600_000  # `limits.requestKeyMs`
@@ -108,6 +112,8 @@ BLOB_PIECE: Final = 64 * 1024  # `limits.blobChunk`; four fit a frame of 256 KiB
 TURN_BLOB_BYTES: Final = 20 * 1024 * 1024  # `limits.blobsPerTurn`; as base64 27 MiB
 DEVICE_BLOB_BYTES: Final = 100 * 1024 * 1024  # what one device may have on the disk
 BLOBS_A_DEVICE: Final = 256  # files that are looked through at each begin
+BLOBS_SAME: Final = 1_024  # files that get the same id when they are sent once more
+BLOBS_ENDED: Final = 256  # ends of uploads, for who lost the answer
 BLOB_MS: Final = 24 * 3_600_000  # Codex reads a picture at once; a queue may wait
 UPLOAD_IDLE_S: Final = 30.0  # a phone without a network comes back in this time
 UPLOAD_LOOK_S: Final = 5.0  # how often idle uploads are looked for

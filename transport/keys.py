@@ -15,6 +15,7 @@ from typing import Final
 
 from transport.errors import KeyFileError
 from transport.identities import KEY_SIZE, PrivateKey, Secret, agent_id, fingerprint
+from transport.limits import KEY_FILE
 
 __all__ = [
     "KeyFileError",
@@ -29,7 +30,6 @@ __all__ = [
 ]
 
 _OTHERS: Final = 0o077
-_MAX_FILE: Final = 1024 * 1024  # bytes; a thousand devices are 400 KB
 _ROTATE: Final = "Whoever could read it may have it: better make a new one."
 
 
@@ -80,11 +80,11 @@ def read_secret_file(path: Path) -> bytes:
     try:
         _check_file(path, os.fstat(descriptor))
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            data = file.read(_MAX_FILE + 1)
+            data = file.read(KEY_FILE + 1)
     finally:
         os.close(descriptor)
-    if len(data) > _MAX_FILE:
-        raise KeyFileError(f"{path} is larger than {_MAX_FILE} bytes.")
+    if len(data) > KEY_FILE:
+        raise KeyFileError(f"{path} is larger than {KEY_FILE} bytes.")
     return data
 
 

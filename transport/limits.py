@@ -34,6 +34,9 @@ CHILD_HANDSHAKE_S: Final = 30.0  # ssh's own handshake and a Python there come f
 CHILD_END_S: Final = 1.0  # at the end of its input, and again after TERM
 CHILD_WORDS: Final = 4_096  # of its stderr: the last line says why
 
+# Key files
+KEY_FILE: Final = 1024 * 1024  # bytes; a thousand devices are 400 KB
+
 # Shell
 RECEIVE_CHUNK: Final = 64 * 1024  # bytes asked of a stream at once
 SEND_SLICE: Final = 64 * 1024  # a larger write is watched slice by slice
@@ -46,6 +49,7 @@ PAIR_AWAIT_S: Final = 240.0  # an offer lives 120 s, the question after it 60 s
 BACKOFF_S: Final = 0.5  # before the first reconnect; doubles
 BACKOFF_MAX_S: Final = 30.0
 STEADY_S: Final = 60.0  # a session that lived this long starts the back-off anew
+REFS_HELD: Final = 4_096  # items in progress that are followed; an Agent keeps 1,024
 EVENTS_HELD: Final = 1_024  # of 1 KB mostly: 1 MB; more are asked for again
 
 SESSION_LIMITS: Final = Limits(

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar, cast
 from pydantic import ValidationError
 
 from transport.errors import RemoteProtocolError
+from transport.limits import REFS_HELD
 from transport.protocol.events import (
     JOURNAL_EVENTS,
     DeltaChannel,
@@ -153,6 +154,8 @@ class Subscription:
                 if ref in self._refs:  # `open` holds it with the text that it has now
                     return False
                 self._refs[ref] = seq
+                if len(self._refs) > REFS_HELD:
+                    del self._refs[next(iter(self._refs))]
             case ItemCompleted(ref=ref):
                 self._refs.pop(ref, None)
             case _:

@@ -21,14 +21,13 @@ from agent.access.roots import Roots
 from agent.access.scopes import Caller
 from agent.app_servers.lease_pool import LeasePool
 from agent.app_servers.supervisor import Supervisor
-from agent.limits import FOLDERS_AGE_S, THREADS_SCANNED
+from agent.limits import FOLDERS_AGE_S, THREADS_PLACED, THREADS_SCANNED
 from agent.mutations.refusals import failed_before, thread_not_found
 from agent.offload import Runner, in_thread
 from transport.errors import Refusal
 from transport.protocol.threads import Thread
 
 _PAGE: Final = 100
-_CWDS_KEPT: Final = 10_000
 
 
 class Sight:
@@ -62,7 +61,7 @@ class Sight:
         for thread in threads:
             self._cwds[thread.id] = thread.cwd
             self._cwds.move_to_end(thread.id)
-        while len(self._cwds) > _CWDS_KEPT:
+        while len(self._cwds) > THREADS_PLACED:
             self._cwds.popitem(last=False)
 
     def sees(self, caller: Caller, thread_id: str) -> bool:

@@ -15,9 +15,15 @@ from transport.protocol.threads import Thread
 
 
 class Lease:
-    """One writer from its start to its end. `key`: the thread's id once it has one."""
+    """One writer from its start to its end. `key`: the thread's id once it has one.
 
-    def __init__(self, key: str, thread_id: str | None) -> None:
+    `asker`: the device that it was started for.
+    """
+
+    def __init__(
+        self, key: str, thread_id: str | None, *, asker: str | None = None
+    ) -> None:
+        self.asker = asker
         self.key = key
         self.thread_id = thread_id
         self.writer: ThreadWriter | None = None

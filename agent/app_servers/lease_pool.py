@@ -14,6 +14,7 @@ import trio
 
 from adapter.errors import AdapterError, ChildExitedError, HandshakeFailedError
 from adapter.runtime import Emit, Guard, Loaded, Runtime, ThreadWriter
+from agent.access.scopes import LOCAL
 from agent.app_servers.lease import Lease, ring_when_busy
 from agent.app_servers.lease_events import LeaseEvents, Listener, ModeOf
 from agent.app_servers.leases import LeaseBook, Step
@@ -23,10 +24,12 @@ from agent.gate.gatekeeper import GateKeeper
 from agent.limits import (
     ELSEWHERE_KEPT,
     IDLE_S,
+    OWNER_WRITERS,
     ROOM_S,
     START_PAUSE_S,
     START_TRIES,
     WRITERS,
+    WRITERS_A_DEVICE,
 )
 from transport.background import open_background
 from transport.errors import Overloaded
@@ -58,7 +61,8 @@ class LeasePool:
         self._now_ms = now_ms
         self._pause_goal = pause_goal
         self._idle_s = idle_s
-        self._book = LeaseBook(most=most)
+        self._most = most
+        self._book = LeaseBook(most=most + OWNER_WRITERS)
         self._events = LeaseEvents(
             emit=emit, state=self._book.state, now_ms=now_ms, mode_of=mode_of
         )
@@ -115,14 +119,18 @@ class LeasePool:
 
     # what admission does, under the thread's lock
 
-    async def open(self, thread_id: str | None, *, guard: Guard) -> Lease:
+    async def open(
+        self, thread_id: str | None, *, guard: Guard, asker: str | None = None
+    ) -> Lease:
         """Start a fresh writer, initialized, with nothing loaded; `None`: a new thread.
+
+        `asker`: the device whose share of writers it is of; the owner has one more.
 
         Raises: Overloaded, AdapterError, what `guard` raises; then nothing is left.
         """
-        await self._make_room(thread_id)
+        await self._make_room(thread_id, asker)
         self._count += 1
-        lease = Lease(thread_id or f"new-{self._count}", thread_id)
+        lease = Lease(thread_id or f"new-{self._count}", thread_id, asker=asker)
         if thread_id is None:
             self._book.open_unnamed(lease.key, at=self._now_ms())
         else:
@@ -157,22 +165,23 @@ class LeasePool:
 
     # rooms
 
-    async def _make_room(self, thread_id: str | None) -> None:
+    async def _make_room(self, thread_id: str | None, asker: str | None) -> None:
         with trio.move_on_after(ROOM_S) as patience:
-            while self._in_the_way(thread_id):
+            while self._in_the_way(thread_id, asker):
                 await self._freed.wait()
         if patience.cancelled_caught:
             raise self._overloaded()
 
-    def _in_the_way(self, thread_id: str | None) -> bool:
+    def _in_the_way(self, thread_id: str | None, asker: str | None) -> bool:
         if thread_id is not None and thread_id in self._leases:
             return True  # our own last writer of it is not gone yet
-        if not self._book.is_full:
+        crowd = self._crowd(asker)
+        if not crowd:
             return False
         ending = any(
-            self._book.state(key) is LeaseState.RELEASING for key in self._leases
+            self._book.state(lease.key) is LeaseState.RELEASING for lease in crowd
         )
-        idle = [lease for lease in self.held() if lease.is_quiet]
+        idle = [lease for lease in self.held() if lease in crowd and lease.is_quiet]
         if not ending and not idle:
             raise self._overloaded()
         if not ending:
@@ -180,11 +189,22 @@ class LeasePool:
             self._let_go(longest)
         return True
 
+    def _crowd(self, asker: str | None) -> list[Lease]:
+        """Return the writers of which one must end before this asker gets another."""
+        every = [*self._leases.values()]
+        mine = [lease for lease in every if lease.asker == asker]
+        guests = [lease for lease in every if lease.asker != LOCAL]
+        if asker not in (None, LOCAL) and len(mine) >= WRITERS_A_DEVICE:
+            return mine
+        if asker != LOCAL and len(guests) >= self._most:
+            return guests
+        return every if self._book.is_full else []
+
     def _overloaded(self) -> Overloaded:
         threads = [row.thread_id for row in self._book.rows()]
         return Overloaded(
-            "All writers of this Agent are at work in other threads. Wait for one of "
-            "them to finish, or interrupt it.",
+            "The writers that this Agent has for you are at work in other threads. Wait "
+            "for one of them to finish, or interrupt it.",
             data={"limit": WRITERS, "threads": threads},
             retry_after_ms=5_000,
         )

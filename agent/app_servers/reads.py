@@ -1,7 +1,9 @@
 """How much of the reader one device may have at once. Trio shell.
 
-The reader takes 64 requests at a time and refuses more. A device with many sessions could
-fill it alone, and then nobody else reads or sends. So more than its share waits its turn.
+The reader takes 64 requests at a time and refuses more. A device with many sessions, or a
+few together, could fill it, and then nobody else reads or sends. So more than a device's
+share waits its turn, and then for its turn among all devices: nobody has more than a share
+in that line, so who comes is soon at its head. The owner never waits for a device.
 """
 
 from collections.abc import AsyncGenerator
@@ -9,7 +11,8 @@ from contextlib import asynccontextmanager
 
 import trio
 
-from agent.edge_limits import READS_A_DEVICE
+from agent.access.scopes import LOCAL
+from agent.edge_limits import READS_A_DEVICE, READS_AT_ONCE
 
 
 class Reads:
@@ -17,6 +20,7 @@ class Reads:
 
     def __init__(self) -> None:
         self._lines: dict[str, trio.CapacityLimiter] = {}
+        self._all = trio.CapacityLimiter(READS_AT_ONCE)
 
     @asynccontextmanager
     async def turn(self, device_id: str) -> AsyncGenerator[None]:
@@ -24,12 +28,27 @@ class Reads:
         limiter = trio.CapacityLimiter(READS_A_DEVICE)
         limiter = self._lines.setdefault(device_id, limiter)
         try:
-            limiter.acquire_nowait()
-        except trio.WouldBlock:
-            await limiter.acquire()
-        try:
-            yield
+            async with _place(limiter):
+                if device_id == LOCAL:
+                    yield
+                else:
+                    async with _place(self._all):
+                        yield
         finally:
-            limiter.release()
-            if not limiter.borrowed_tokens:
+            stats = limiter.statistics()
+            if not stats.borrowed_tokens and not stats.tasks_waiting:
                 self._lines.pop(device_id, None)
+
+
+@asynccontextmanager
+async def _place(limiter: trio.CapacityLimiter) -> AsyncGenerator[None]:
+    """Hold a place for this block; several of one task are several."""
+    place = object()
+    try:
+        limiter.acquire_on_behalf_of_nowait(place)
+    except trio.WouldBlock:
+        await limiter.acquire_on_behalf_of(place)
+    try:
+        yield
+    finally:
+        limiter.release_on_behalf_of(place)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Final
 
-from agent.edge_limits import DELTAS_A_FRAME, MERGED_TEXT, WRITE_BYTES
+from agent.edge_limits import BATCHES_SHARED, DELTAS_A_FRAME, MERGED_TEXT, WRITE_BYTES
 from agent.events.journal import Journal, Said
 from transport.codec import pack
 
@@ -129,6 +129,8 @@ class Batches:
         key = (position, chosen, barrier if barrier > position else 0)
         batch = self._made.get(key)
         if batch is None:
+            if len(self._made) >= BATCHES_SHARED:  # somebody catches up from far behind
+                del self._made[next(iter(self._made))]
             batch = self._made[key] = self._make(position, view, barrier)
         return batch
 

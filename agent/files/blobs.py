@@ -12,15 +12,23 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, NoReturn
+from typing import NoReturn
 
 import trio
 
 from agent.access.scopes import Caller, check_access, check_alive
 from agent.files.blob_files import BlobFiles
 from agent.files.upload import Upload, check_declared, misfit
-from agent.limits import BLOB_MS, BLOB_PIECE, BLOBS_CLEAN_S, UPLOAD_LOOK_S
+from agent.limits import (
+    BLOB_MS,
+    BLOB_PIECE,
+    BLOBS_CLEAN_S,
+    BLOBS_ENDED,
+    BLOBS_SAME,
+    UPLOAD_LOOK_S,
+)
 from agent.mutations.refusals import storage_failed
+from agent.mutations.thread_locks import ThreadLocks
 from agent.offload import Runner, in_thread
 from transport.errors import NotFound, Overloaded, TooLarge
 from transport.media import HEAD, MediaError, check_media, media_type_of
@@ -34,9 +42,6 @@ from transport.protocol.blobs import (
     BlobReadResult,
 )
 from transport.protocol.methods import BLOB_BEGIN, BLOB_CHUNK, BLOB_COMMIT
-
-_SAME_KEPT: Final = 1_024  # files that get the same id when they are sent once more
-_ANSWERS_KEPT: Final = 256  # ends of uploads, for who lost the answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +74,7 @@ class Blobs:
         self._run = run
         self._mint = mint or partial(secrets.token_hex, 16)
         self._open: dict[str, Upload] = {}  # by device
-        self._locks: dict[str, trio.Lock] = {}
+        self._locks = ThreadLocks()  # by device
         self._same: OrderedDict[tuple[str, str], str] = OrderedDict()  # by SHA-256
         self._ended: OrderedDict[str, tuple[str, str]] = OrderedDict()
 
@@ -80,7 +85,7 @@ class Blobs:
         """
         check_access(caller, BLOB_BEGIN)
         device = caller.device_id
-        async with self._lock(device):
+        async with self._locks.holding(device):
             check_alive(caller)
             self._make_room(device, params)
             stored, count = await self._run(lambda: self._files.stored(device))
@@ -110,7 +115,7 @@ class Blobs:
                 f"A piece may have at most {BLOB_PIECE} bytes.",
                 data={"field": "bytes", "limit": BLOB_PIECE},
             )
-        async with self._lock(caller.device_id):
+        async with self._locks.holding(caller.device_id):
             upload = self._find(caller, params.upload_id)
             upload.touched = self._now_s()
             if upload.is_repeat(params.offset, params.content):
@@ -133,7 +138,7 @@ class Blobs:
         """
         check_access(caller, BLOB_COMMIT)
         device = caller.device_id
-        async with self._lock(device):
+        async with self._locks.holding(device):
             ended = self._ended.get(params.upload_id)
             if ended is not None and ended[0] == device:
                 return BlobCommitResult(blob_id=ended[1])
@@ -155,7 +160,7 @@ class Blobs:
                 )
                 del self._open[device]
             self._same[same] = name
-            while len(self._same) > _SAME_KEPT:
+            while len(self._same) > BLOBS_SAME:
                 self._same.popitem(last=False)
             return self._committed(upload, name)
 
@@ -165,7 +170,7 @@ class Blobs:
 
     def _committed(self, upload: Upload, name: str) -> BlobCommitResult:
         self._ended[upload.id] = (upload.device_id, name)
-        while len(self._ended) > _ANSWERS_KEPT:
+        while len(self._ended) > BLOBS_ENDED:
             self._ended.popitem(last=False)
         return BlobCommitResult(blob_id=name)
 
@@ -201,7 +206,7 @@ class Blobs:
 
     async def forget(self, device_id: str) -> None:
         """Remove all that a device has sent; for one that is revoked."""
-        async with self._lock(device_id):
+        async with self._locks.holding(device_id):
             self._drop(device_id)
             await self._run(lambda: self._files.forget(device_id))
 
@@ -221,7 +226,7 @@ class Blobs:
     def _drop_idle(self) -> None:
         now = self._now_s()
         for device, upload in list(self._open.items()):
-            if upload.is_idle(now) and not self._lock(device).locked():
+            if upload.is_idle(now) and not self._locks.is_taken(device):
                 self._drop(device)
 
     def _make_room(self, device: str, params: BlobBeginParams) -> None:
@@ -277,9 +282,6 @@ class Blobs:
             yield fd
         finally:
             os.close(fd)
-
-    def _lock(self, device: str) -> trio.Lock:
-        return self._locks.setdefault(device, trio.Lock())
 
 
 def blob_not_found(blob_id: str, why: str = "") -> NotFound:

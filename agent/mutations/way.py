@@ -92,7 +92,7 @@ class Way:
     async def open(self, caller: Caller, thread_id: str | None, guard: Guard) -> Lease:
         """Start a fresh writer. Raises: Refusal; then nothing is left."""
         try:
-            return await self.pool.open(thread_id, guard=guard)
+            return await self.pool.open(thread_id, guard=guard, asker=caller.device_id)
         except Overloaded as refusal:
             raise self._shown(caller, refusal) from None
         except ChildExitedError as exc:  # it had not loaded the thread yet

@@ -92,7 +92,9 @@ class Devices:
             ceiling=self._within(device.ceiling),
             follows_threads=device.follows_threads,
             alive=lambda: (
-                self._generation[device_id] == generation and not device.revoked
+                device_id in self._by_id
+                and self._generation[device_id] == generation
+                and not device.revoked
             ),
         )
 
@@ -113,7 +115,7 @@ class Devices:
             )
         self._write([*others, device])
         for gone in set(self._by_id) - {one.id for one in others}:
-            self._generation[gone] += 1
+            del self._generation[gone], self._sights[gone]
         self._by_id = {one.id: one for one in [*others, device]}
 
     def grant(self, params: DeviceGrantParams) -> Device:

@@ -22,7 +22,7 @@ from agent.app_servers.lease import Lease
 from agent.app_servers.lease_pool import LeasePool
 from agent.errors import AuditUnavailableError
 from agent.gate.gatekeeper import GateKeeper
-from agent.limits import CONFIRM_S, RESOLVED_KEPT
+from agent.limits import CONFIRM_S, RESOLVED_BYTES, RESOLVED_KEPT
 from agent.mutations.refusals import failed_before, storage_failed
 from agent.offload import Runner, in_thread
 from agent.reading.pages import fitting, unwrap_cursor, wrap_cursor
@@ -70,6 +70,7 @@ class Approving:
         self._now_ms = now_ms
         self._run = run
         self._ended: OrderedDict[str, Approval] = OrderedDict()
+        self._ended_bytes = 0
         self._given: OrderedDict[tuple[str, str], str] = OrderedDict()
         pool.listen(self._saw)
 
@@ -237,6 +238,13 @@ class Approving:
     def _shows(self, caller: Caller, approval: Approval) -> bool:
         return self._sight.sees(caller, approval.root_thread_id)
 
+    def _keep(self, approval: Approval) -> None:
+        self._ended[approval.id] = approval
+        self._ended_bytes += _cost(approval)
+        while len(self._ended) > RESOLVED_KEPT or self._ended_bytes > RESOLVED_BYTES:
+            _, old = self._ended.popitem(last=False)
+            self._ended_bytes -= _cost(old)
+
     def _saw(self, event: RuntimeEvent) -> None:
         """Keep the ends: late answers are told, and what nobody decided is on record."""
         if not isinstance(event, Emitted) or not isinstance(
@@ -244,9 +252,7 @@ class Approving:
         ):
             return
         approval = event.data.approval
-        self._ended[approval.id] = approval
-        while len(self._ended) > RESOLVED_KEPT:
-            self._ended.popitem(last=False)
+        self._keep(approval)
         if approval.state in _UNANSWERED:
             self._audit.note(
                 f"approval/{approval.state}",
@@ -255,6 +261,10 @@ class Approving:
                 kind=str(approval.kind),
                 sent=approval.sent,
             )
+
+
+def _cost(approval: Approval) -> int:
+    return len(approval.model_dump_json())
 
 
 def _place(approval: Approval) -> str:

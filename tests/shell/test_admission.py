@@ -745,11 +745,12 @@ async def test_a_fifth_writer_ends_the_longest_idle_one(
             house.runtime.add(f"thr{number}", "t1")
         for number in range(4):
             key = f"{KEY}-{number}"
-            await house.door.admission.start_turn(LOCAL, send(f"thr{number}", key=key))
+            guest = device(device_id=f"d{number}")
+            await house.door.admission.start_turn(guest, send(f"thr{number}", key=key))
             if number in (1, 2):
                 house.runtime.writers[number].finish_turn()
                 await trio.sleep(2)
-        await house.door.admission.start_turn(LOCAL, send("thr4", key=f"{KEY}-4"))
+        await house.door.admission.start_turn(device(), send("thr4", key=f"{KEY}-4"))
         assert [writer.reaped for writer in house.runtime.writers] == [
             False, True, False, False, False,
         ]  # fmt: skip
@@ -763,12 +764,15 @@ async def test_a_fifth_writer_is_refused_while_all_four_work(
             house.runtime.add(f"thr{number}", "t1")
         for number in range(4):
             key = f"{KEY}-{number}"
-            await house.door.admission.start_turn(LOCAL, send(f"thr{number}", key=key))
+            guest = device(device_id=f"d{number}")
+            await house.door.admission.start_turn(guest, send(f"thr{number}", key=key))
         with pytest.raises(Overloaded) as caught:
-            await house.door.admission.start_turn(LOCAL, send("thr4", key=f"{KEY}-4"))
+            await house.door.admission.start_turn(
+                device(), send("thr4", key=f"{KEY}-4")
+            )
         assert caught.value.data["threads"] == ["thr0", "thr1", "thr2", "thr3"]
         house.runtime.writers[2].finish_turn()
-        await house.door.admission.start_turn(LOCAL, send("thr4", key=f"{KEY}-4"))
+        await house.door.admission.start_turn(device(), send("thr4", key=f"{KEY}-4"))
 
 
 async def test_a_start_that_dies_before_initialize_is_tried_again_three_times(
