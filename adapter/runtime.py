@@ -313,6 +313,14 @@ class ThreadWriter(Protocol):
         """The newest turn that this writer loaded or ran."""
         ...
 
+    def status_of(self, thread_id: str) -> ThreadStatus:
+        """Return what this thread does: the loaded one, or a sub-agent's below it."""
+        ...
+
+    def running_turn_of(self, thread_id: str) -> str | None:
+        """Return the running turn of the loaded thread, or of a sub-agent's below it."""
+        ...
+
     @property
     def settings(self) -> EffectiveSettings | None:
         """The loaded thread's settings as they are now, once it is loaded."""

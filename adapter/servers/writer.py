@@ -101,6 +101,14 @@ class CodexWriter:
             return None
         return self._server.normalizer.running_turn(self._thread_id)
 
+    def status_of(self, thread_id: str) -> ThreadStatus:
+        """Return what this thread does: the loaded one, or a sub-agent's below it."""
+        return self._server.normalizer.status(thread_id)
+
+    def running_turn_of(self, thread_id: str) -> str | None:
+        """Return the running turn of the loaded thread, or of a sub-agent's below it."""
+        return self._server.normalizer.running_turn(thread_id)
+
     @property
     def last_turn_id(self) -> str | None:
         """The newest turn that this writer loaded or ran."""

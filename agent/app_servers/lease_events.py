@@ -96,11 +96,11 @@ class LeaseEvents:
         update: dict[str, object] = {"lease": state, "mode": mode}
         if thread.id == lease.thread_id and lease.renamed is not None:
             update["title"] = lease.renamed
-        if thread.id == lease.thread_id and lease.writer is not None:
-            status = lease.writer.status if ours else ThreadStatus.IDLE
-            if not (
-                status is ThreadStatus.IDLE and thread.status is ThreadStatus.FAILED
-            ):
+        if lease.writer is not None:
+            status = lease.writer.status_of(thread.id) if ours else ThreadStatus.IDLE
+            known = thread.id == lease.thread_id or status is not ThreadStatus.UNKNOWN
+            kept = status is ThreadStatus.IDLE and thread.status is ThreadStatus.FAILED
+            if known and not kept:
                 update["status"] = status
         return thread.model_copy(update=update)
 

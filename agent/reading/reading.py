@@ -170,11 +170,11 @@ class Reading:
         )
         holder = self._watch.holders([thread.id]).get(thread.id)
         lease = self._pool.lease_of(thread.id)
+        newest = turns[0] if turns else None
         if lease is not None:
-            thread = self._live(lease, thread)
+            thread = self._live(lease, thread, newest)
         else:
             others = self._others(thread.id, holder)
-            newest = turns[0] if turns else None
             thread = judged_thread(thread, others, newest=newest, turns_known=True)
         return ThreadReadResult(
             thread=thread,
@@ -244,7 +244,7 @@ class Reading:
             cut(shown(live, items) if (live := writer.live_turn(turn.id)) else turn)
             for turn in page.turns
         ]
-        running = writer.running_turn_id if lease and lease.key == thread_id else None
+        running = writer.running_turn_of(thread_id)
         live = writer.live_turn(running) if running is not None else None
         if live is None or any(turn.id == live.id for turn in turns):
             return turns
@@ -276,7 +276,7 @@ class Reading:
         lockless = look.lockless(ours_lock=True) or look.desktop
         return Others(holder=holder, lockless=lockless is not None)
 
-    def _live(self, lease: Lease, thread: Thread) -> Thread:
+    def _live(self, lease: Lease, thread: Thread, newest: Turn | None = None) -> Thread:
         thread = self._pool.dressed(lease, thread)
         update: dict[str, object] = {}
         if lease.key == thread.id and lease.writer is not None:
@@ -285,6 +285,8 @@ class Reading:
                 update["settings"] = lease.thread.settings or thread.settings
         else:
             update["root_id"] = lease.key
+            if newest is not None:
+                update["last_turn_id"] = newest.id
         return thread.model_copy(update=update)
 
     def _refusal(self, exc: AdapterError, thread_id: str) -> Refusal:

@@ -587,6 +587,12 @@ class FakeWriter:
     def last_turn_id(self) -> str | None:
         return self._last
 
+    def status_of(self, thread_id: str) -> ThreadStatus:
+        return self.status if thread_id == self.thread_id else ThreadStatus.UNKNOWN
+
+    def running_turn_of(self, thread_id: str) -> str | None:
+        return self.running_turn_id if thread_id == self.thread_id else None
+
     @property
     def settings(self) -> EffectiveSettings | None:
         return self._stored.settings if self._stored else None
