@@ -64,8 +64,10 @@ async def first(events: AsyncIterator[object], kind: type[Any]) -> EventSeen:
     raise AssertionError("the subscription ended")
 
 
-async def waiting(client: Client, **of: str) -> list[approvals.Approval]:
-    params = approvals.ApprovalListParams(**of)
+async def waiting(
+    client: Client, thread_id: str | None = None
+) -> list[approvals.Approval]:
+    params = approvals.ApprovalListParams(thread_id=thread_id)
     return (await client.call(APPROVAL_LIST, params)).approvals
 
 
