@@ -1,10 +1,7 @@
 """The real codex, killed at each stage of a turn, and what a person sees of it."""
 
-import fcntl
 import os
 import signal
-import sys
-import termios
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -25,7 +22,13 @@ from tests.support.real_agent import (
     send_to_end,
     status,
 )
-from tests.support.served_agent import app_servers, freeze, is_alive, wait_gone
+from tests.support.served_agent import (
+    app_servers,
+    freeze,
+    is_alive,
+    unread,
+    wait_gone,
+)
 from transport.background import open_background
 from transport.client import Client, open_client
 from transport.errors import OutcomeUnknown
@@ -226,17 +229,6 @@ async def test_a_message_that_lay_in_the_pipe_of_a_killed_writer_is_not_sent_aga
             assert "lost" not in home.model.requests[-1].texts
 
 
-def unread(pid: int) -> int:
-    """Return how many bytes lie in a process's input."""
-    pipe = os.open(f"/proc/{pid}/fd/0", os.O_RDONLY | os.O_NONBLOCK)
-    try:
-        count = bytearray(4)
-        fcntl.ioctl(pipe, termios.FIONREAD, count)
-    finally:
-        os.close(pipe)
-    return int.from_bytes(count, sys.byteorder)
-
-
 async def test_a_yes_that_lay_in_the_pipe_of_a_killed_writer_is_withdrawn_as_sent() -> (
     None
 ):
@@ -312,7 +304,10 @@ async def test_a_turn_goes_on_while_the_reader_dies_and_comes_back(
             ear.check_ends()
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.long)],
+)
 @pytest.mark.parametrize("text", ["in the background", "to stay"])
 async def test_under_full_access_only_what_has_a_session_of_its_own_outlives_a_writer(
     text: str, number: signal.Signals, run_mark: str, caplog: pytest.LogCaptureFixture

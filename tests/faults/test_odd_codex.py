@@ -61,7 +61,7 @@ OVERLOADED: Step = {
 }
 NOT_ACTIVE: Step = {"error": {"code": -32600, "message": "no active turn to interrupt"}}
 HUGE: int = 20 * 1024 * 1024
-MANY: int = 30_000  # deltas in the default run
+MANY: int = 10_000  # deltas in the default run
 MILLION: int = 1_000_000
 LATENCY_S = 2.0  # a read while codex floods us, on a machine that does other things too
 GROWTH = 320 * 1024 * 1024  # bytes: the ring's 64 MiB, the client's and the fake's copy

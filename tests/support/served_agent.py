@@ -1,9 +1,11 @@
 """An Agent in a process of its own, as a person starts it: for killing and stopping it."""
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
+import termios
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -82,17 +84,11 @@ async def open_served_agent(
     `before`: a command that runs the Agent, such as a limit. The state folder lies
     beside the home and stays for the next one.
     """
-    state = home.home.parent / "state"
+    argv, its_environ = served_environ(home, version=version, codex=codex)
     run = partial(
         trio.run_process,
-        [*before, *SERVE],
-        env={
-            **home.environ,
-            "THREADGATE_STATE_DIR": str(state),
-            "THREADGATE_CODEX": str(codex or codex_binaries()[version]),
-            "THREADGATE_CONFIG": str(_config(home)),
-            **(environ or {}),
-        },
+        [*before, *argv],
+        env={**its_environ, **(environ or {})},
         stdout=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
         check=False,
@@ -100,7 +96,24 @@ async def open_served_agent(
     )
     async with open_background(run) as process:
         await _announced(process)
-        yield ServedAgent(process, state)
+        yield ServedAgent(process, _state(home))
+
+
+def served_environ(
+    home: CodexHome, *, version: str = BUNDLED, codex: Path | None = None
+) -> tuple[list[str], dict[str, str]]:
+    """Return the command line and the environment of an Agent on this home."""
+    environ = {
+        **home.environ,
+        "THREADGATE_STATE_DIR": str(_state(home)),
+        "THREADGATE_CODEX": str(codex or codex_binaries()[version]),
+        "THREADGATE_CONFIG": str(_config(home)),
+    }
+    return SERVE, environ
+
+
+def _state(home: CodexHome) -> Path:
+    return home.home.parent / "state"
 
 
 def _config(home: CodexHome) -> Path:
@@ -146,6 +159,17 @@ async def freeze(pid: int) -> None:
     stat = Path(f"/proc/{pid}/stat")
     while stat.read_text().rpartition(")")[2].split()[0] != "T":
         await trio.lowlevel.checkpoint()
+
+
+def unread(pid: int) -> int:
+    """Return how many bytes lie in a process's input."""
+    pipe = os.open(f"/proc/{pid}/fd/0", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        count = bytearray(4)
+        fcntl.ioctl(pipe, termios.FIONREAD, count)
+    finally:
+        os.close(pipe)
+    return int.from_bytes(count, sys.byteorder)
 
 
 async def wait_gone(pids: Sequence[int]) -> None:
