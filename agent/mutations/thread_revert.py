@@ -86,9 +86,11 @@ class ThreadRevert:
             thread = await self._way.sight.thread(caller, params.thread_id)
         except Refusal:
             return None
-        if newest is not None:
-            self._way.tell_reverted(params.thread_id, newest.id)
-        return ThreadResult(thread=self._judged(thread))
+        if newest is None:
+            return None
+        self._way.tell_reverted(params.thread_id, newest.id)
+        last = {"last_turn_id": newest.id}
+        return ThreadResult(thread=self._judged(thread).model_copy(update=last))
 
     async def _send(
         self,

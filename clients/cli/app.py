@@ -12,6 +12,7 @@ from clients.cli.commands import (
     anywhere,
     devices,
     hosts,
+    runs,
     threads,
     turns,
     waiting,
@@ -40,6 +41,7 @@ app.add_typer(answers.group)
 app.add_typer(waiting.group)
 app.add_typer(waiting.queue, name="queue")
 app.add_typer(threads.group)
+app.add_typer(runs.group)
 app.add_typer(devices.group, name="devices")
 app.add_typer(hosts.group, name="hosts")
 

@@ -14,6 +14,7 @@ from tests.support.fake_runtime import AT, make_thread
 from transport.protocol.events import (
     Notice,
     ThreadChanged,
+    ThreadReverted,
     ThreadStarted,
     TurnCompleted,
     TurnReplaced,
@@ -163,6 +164,44 @@ def test_what_turns_out_otherwise_is_replaced() -> None:
     told.advance(shown(running("t1")), at=AT)
     events = told.advance(shown(turn("t1")), at=AT)
     assert words(events) == ["replaced t1 completed"]
+
+
+def test_turns_that_another_program_takes_back_are_named_by_what_is_left() -> None:
+    told = Told("thr")
+    told.advance(shown(turn("t1"), turn("t2"), turn("t3")), at=AT)
+    now = shown(turn("t1"), turn("t4", at=AT + 1))
+    assert reverted(told.advance(now, at=AT)) == []  # a first look may be wrong
+    assert reverted(told.advance(now, at=AT)) == ["t1"]
+    assert reverted(told.advance(now, at=AT)) == []
+
+
+def test_turns_that_we_take_back_are_neither_missed_nor_told_again() -> None:
+    told = Told("thr")
+    for turn_id in ("t1", "t2", "t3"):
+        live_turn(told, turn_id, [f"i-{turn_id}"])
+    gone = ThreadReverted(thread_id="thr", last_turn_id="t1")
+    told.note(Emitted(at=AT, thread_id="thr", data=gone))
+    assert told.knows_all_before("t1")
+    now = shown(turn("t1", item("i-t1", "t1")), turn("t4", at=AT + 1))
+    events = told.advance(now, at=AT)
+    assert words(events) == ["began t4 inProgress", "ended t4 completed"]
+    assert reverted(told.advance(now, at=AT)) == []
+
+
+def test_where_all_that_was_told_is_taken_back_history_is_the_base_again() -> None:
+    told = Told("thr")
+    live_turn(told, "t9", ["i"])
+    gone = ThreadReverted(thread_id="thr", last_turn_id="t1")
+    told.note(Emitted(at=AT, thread_id="thr", data=gone))
+    assert told.advance(shown(turn("t0"), turn("t1")), at=AT) == []
+
+
+def reverted(events: Sequence[RuntimeEvent]) -> list[str]:
+    return [
+        event.data.last_turn_id
+        for event in events
+        if isinstance(event, Emitted) and isinstance(event.data, ThreadReverted)
+    ]
 
 
 def test_a_live_turn_of_a_legacy_thread_is_replaced_by_history_s_once() -> None:

@@ -123,6 +123,13 @@ def turn_line(turn: Turn, clock: Clock) -> Line:
     return line(dim(f"── turn {turn.id}{at} "), turn_end(turn))
 
 
+def turn_choice(turn: Turn) -> Line:
+    """Return a turn as one of several, with what was said in it."""
+    said = (one.text for one in turn.items or () if one.kind == "userMessage")
+    words = cut(one_line(next(said, "")), 60)
+    return line("  ", Span(turn.id, "name"), "  ", dim(words), "  ", turn_end(turn))
+
+
 def turn_end(turn: Turn) -> Span:
     """Return how a turn stands: `completed in 12 s`, `failed: why`."""
     text = "running" if turn.status is TurnStatus.IN_PROGRESS else str(turn.status)
