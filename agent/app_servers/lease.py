@@ -29,7 +29,7 @@ class Lease:
         self.writer: ThreadWriter | None = None
         self.loaded: Loaded | None = None
         self.thread: Thread | None = None  # as last told, title and all
-        self.renamed: str | None = None  # by us, and the writer was not told
+        self.renamed: str | None = None  # beside the writer, which was not told
         self.has_goal = False
         self.children: set[str] = set()
         self.changes = Changes()

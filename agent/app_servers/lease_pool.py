@@ -108,6 +108,15 @@ class LeasePool:
         """Return the thread with what our lease knows better than any store."""
         return self._events.dressed(lease, thread)
 
+    def renamed(self, thread_id: str, title: str | None) -> None:
+        """Another program has named a thread whose writer of ours does not hear of it."""
+        lease = self.lease_of(thread_id)
+        if lease is None or lease.key != thread_id or lease.thread is None:
+            return
+        if title is not None and title != (lease.renamed or lease.thread.title):
+            lease.renamed = title
+            self._events.announce(lease)
+
     def forget_elsewhere(self, thread_id: str) -> None:
         """The other holder of this thread is gone."""
         self._book.forget_elsewhere(thread_id)

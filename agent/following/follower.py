@@ -308,6 +308,9 @@ class Follower:
             if self._interest.covers(thread_id) or thread_id in self._told:
                 self._news.setdefault(thread_id, since)
                 self._look_new |= found.looks_new & {thread_id}
+        for thread_id in found.looks_new:
+            if (row := self._list.rows.get(thread_id)) is not None:
+                self._pool.renamed(thread_id, row.title)
         for thread_id, reason in found.gone.items():
             if not self._is_ours(thread_id):
                 self._told.pop(thread_id, None)

@@ -299,6 +299,23 @@ async def test_a_name_that_another_program_gives_is_told_to_who_wants_all_or_tha
         assert titles(house) == [("thr", "Tides"), ("other", "Ebb")]
 
 
+async def test_a_name_that_another_program_gives_a_thread_of_ours_is_told_while_it_runs(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        stored = house.runtime.add("thr", "t1")
+        async with following(house, "thr"):
+            await house.door.admission.start_turn(LOCAL, send("thr"))
+            await trio.sleep(3)
+            before = len(titles(house))
+            renamed(stored, "Tides")
+            await trio.sleep(3)
+            assert titles(house)[before:] == [("thr", "Tides")]
+            house.runtime.writers[0].finish_turn()
+            await trio.sleep(60)
+            assert {title for _, title in titles(house)[before:]} == {"Tides"}
+
+
 async def test_a_name_that_a_device_gives_is_told_once(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
