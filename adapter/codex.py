@@ -84,7 +84,9 @@ class CodexRuntime(Runtime):
         ) as server:
             self._readers += 1
             try:
-                yield CodexReader(server)
+                reader = CodexReader(server)
+                async with open_background(reader.serve_scans):
+                    yield reader
             finally:
                 self._readers -= 1
 

@@ -169,3 +169,10 @@ class AnswerShapeError(AdapterError):
 
     def __str__(self) -> str:
         return f"{self.method}: unexpected answer: {self.reason}"
+
+
+class AnswerTooLongError(AnswerShapeError):
+    """An answer is longer than we keep (`ANSWER_BYTES`): ask for less at once."""
+
+    def __init__(self, method: str) -> None:
+        super().__init__(method, "it is too long to be kept")

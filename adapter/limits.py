@@ -5,11 +5,13 @@ from typing import Final
 # One app-server process
 REQUESTS_IN_FLIGHT: Final = 64  # bursts of 150 and more get no answer at all
 STDOUT_CHUNK: Final = 256 * 1024  # one read; a line may be of any length (20 MB seen)
+ANSWER_BYTES: Final = 32 * 1024 * 1024  # one answer: three of the largest items seen
 STDERR_RING: Final = 1024 * 1024  # the newest of what it logs; the rest is dropped
 STDERR_TAIL: Final = 2_000  # characters of it that an error carries
 WRITE_S: Final = 5.0  # a line half written into a full pipe: then the process ends
 
 # Deadlines of requests, seconds
+INITIALIZE_S: Final = 120.0  # a new database is filled first: 5,000 threads take 15 s
 READ_S: Final = 10.0
 LIST_S: Final = 60.0  # a default thread/list scans and repairs a whole home
 RESUME_S: Final = 30.0
@@ -30,10 +32,18 @@ SWEEP_S: Final = 1.0  # a leftover gets this long between SIGTERM and SIGKILL
 # Reading
 RETRY_S: Final = 0.05  # reads fail for some ms while another process archives
 SCAN_EVERY_S: Final = 300.0  # a list that scans rollouts, else the state database
+SCANNED: Final = 100  # the newest rollouts, which Codex's database may lack
 QUEUE_SHOWN: Final = 20  # queued messages of others that are named
 QUEUE_TEXT: Final = 500  # characters of each
 ITEMS_A_PAGE: Final = 100  # Codex's own bound
-ITEM_PAGES: Final = 50  # 5,000 items looked through for one that names no turn
+ITEMS_LOOKED: Final = 5_000  # items looked through for one that names no turn
+ITEMS_LOOK_S: Final = 20.0  # … and how long: where items have 10 MB, not all of them
+FIRST_TURNS: Final = 4  # whole turns asked for before it is known how large they are
+FIRST_ITEMS: Final = 8  # items; one of 10 MB fits an answer, and usual ones a second
+PORTION_GROWTH: Final = 16  # times as many at once: a page of 50 takes two requests
+PAGE_SHOWN: Final = 512 * 1024  # bytes that become a page's: a client is sent no more
+PAGE_RAW: Final = 12 * 1024 * 1024  # bytes read for one page; an item may have 10 MB
+SCAN_PATIENCE_S: Final = 1.0  # a list waits so long for the first scan, not longer
 SNIPPET_CHARS: Final = 300  # the line in which words were found
 FORK_TRIES: Final = 6  # a source that writes items is ahead of what can be copied
 FORK_PAUSE_S: Final = 0.1  # the next try has always worked

@@ -45,7 +45,9 @@ OUTPUT_CACHE: Final = 64 * 1024 * 1024  # texts of this run's items, the newest 
 OUTPUT_TEXT: Final = 8 * 1024 * 1024  # of one of them; codex itself keeps 1 MiB
 OUTPUT_ENTRY: Final = 512  # what one item costs beside its texts
 DIFF_BYTES: Final = 256 * 1024  # of one `thread/diff`
-DIFF_PAGES: Final = 20  # of 100 items each that it looks through, newest first
+DIFF_ITEMS: Final = 2_000  # that it looks through, newest first
+DIFF_HELD: Final = 8 * 1024 * 1024  # characters of them; a page of them has 256 KiB
+DIFF_S: Final = 10.0  # … and how long, where items are large
 
 # Acts on whole threads
 LEASE_IDLE_S: Final = 12.0  # the login shell of a load takes 10 s at most

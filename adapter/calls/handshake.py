@@ -7,7 +7,7 @@ from typing import Final
 from adapter.calls.peer import Peer
 from adapter.calls.versions import version_of
 from adapter.errors import AdapterError, HandshakeFailedError
-from adapter.limits import OTHER_S
+from adapter.limits import INITIALIZE_S
 
 NAME: Final = "threadgate"  # becomes the `originator` of threads that we start
 
@@ -30,7 +30,7 @@ async def greet(peer: Peer) -> Greeting:
         "capabilities": {"experimentalApi": True},
     }
     try:
-        answer = await peer.call("initialize", params, timeout_s=OTHER_S)
+        answer = await peer.call("initialize", params, timeout_s=INITIALIZE_S)
         await peer.notify("initialized")
     except AdapterError as exc:
         raise HandshakeFailedError(f"codex did not initialize: {exc}") from exc

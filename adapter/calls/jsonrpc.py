@@ -1,22 +1,25 @@
 """Peer state over JSON lines: what Codex's app-server speaks on stdio. Sans-IO.
 
 One JSON object a line, no `jsonrpc` key. Answers come out of order, some never; a late
-or unknown one is nothing to us. A line is of any length. Bytes that make no message
+or unknown one is nothing to us. A line is of any length, but an answer that is longer
+than `ANSWER_BYTES` is not kept: whoever asked asks for less. Bytes that make no message
 come out as `Garbled`: one bad line must not end a process that runs a turn.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeGuard, cast
 
-from adapter.limits import REQUESTS_IN_FLIGHT
+from adapter.limits import ANSWER_BYTES, REQUESTS_IN_FLIGHT
 
 Json = Mapping[str, Any]
 RequestId = int | str
 
 NEWLINE: Final = b"\n"
 SHOWN: Final = 200  # bytes of a garbled line that are kept
+_ANSWER: Final = re.compile(rb'\s*\{"id":(\d{1,18}),"result":')  # as Codex writes it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +39,14 @@ class Failed:
     method: str
     code: int
     message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TooLong:
+    """The result of a request of ours was longer than we keep: it is thrown away."""
+
+    request_id: int
+    method: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +74,7 @@ class Garbled:
     head: bytes
 
 
-PeerEvent = Answered | Failed | Notified | Asked | Garbled
+PeerEvent = Answered | Failed | TooLong | Notified | Asked | Garbled
 
 
 class TooManyInFlightError(Exception):
@@ -85,6 +96,7 @@ class JsonRpc:
         self._max_in_flight = max_in_flight
         self._buffer = bytearray()
         self._scanned = 0
+        self._skipping = False  # to the end of a line
         self._next_id = 1
         self._in_flight: dict[int, str] = {}
         self.ended = False
@@ -94,6 +106,11 @@ class JsonRpc:
     def in_flight(self) -> int:
         """Requests of ours without an answer."""
         return len(self._in_flight)
+
+    @property
+    def held(self) -> int:
+        """Bytes of a line whose end has not come."""
+        return len(self._buffer)
 
     def request(self, method: str, params: Json) -> tuple[int, bytes]:
         """Take a slot; return the id and the line to write.
@@ -139,42 +156,64 @@ class JsonRpc:
         while (line := self._next_line()) is not None:
             if (event := self._parse(line)) is not None:
                 return event
+        if len(self._buffer) > ANSWER_BYTES and (event := self._too_long()):
+            return event
         if self.ended and self._buffer:
             rest, self._buffer = bytes(self._buffer), bytearray()
             if rest.strip():
                 return Garbled(reason="cut off by the end", head=rest[:SHOWN])
         return None
 
-    def _next_line(self) -> bytes | None:
-        end = self._buffer.find(NEWLINE, self._scanned)
-        if end < 0:
-            self._scanned = len(self._buffer)
-            return None
-        line = bytes(self._buffer[:end])
-        del self._buffer[: end + 1]
-        self._scanned = 0
-        return line
+    def _next_line(self) -> bytearray | None:
+        while True:
+            end = self._buffer.find(NEWLINE, self._scanned)
+            if end < 0:
+                if self._skipping:
+                    self._buffer.clear()
+                self._scanned = len(self._buffer)
+                return None
+            line = self._buffer[:end]
+            del self._buffer[: end + 1]
+            self._scanned = 0
+            if not self._skipping:
+                return line
+            self._skipping = False
 
-    def _parse(self, line: bytes) -> PeerEvent | None:
+    def _too_long(self) -> TooLong | None:
+        """Give up an answer that does not end; nobody's, too: nobody would read it."""
+        found = _ANSWER.match(bytes(self._buffer[:SHOWN]))
+        if found is None:
+            return None
+        request_id = int(found[1])
+        self._skipping = True
+        self._buffer.clear()
+        self._scanned = 0
+        method = self._in_flight.pop(request_id, None)
+        if method is None:
+            self.ignored += 1
+            return None
+        return TooLong(request_id=request_id, method=method)
+
+    def _parse(self, line: bytearray) -> PeerEvent | None:
         if not line.strip():
             return None
         try:
             message: object = json.loads(line)
         except (ValueError, RecursionError) as exc:
-            return Garbled(reason=f"no JSON: {exc}"[:SHOWN], head=line[:SHOWN])
+            return Garbled(reason=f"no JSON: {exc}"[:SHOWN], head=bytes(line[:SHOWN]))
         if not isinstance(message, dict):
-            return Garbled(reason="not an object", head=line[:SHOWN])
+            return Garbled(reason="not an object", head=bytes(line[:SHOWN]))
         return self._classify(cast("dict[str, Any]", message), line)
 
-    def _classify(self, message: dict[str, Any], line: bytes) -> PeerEvent | None:
+    def _classify(self, message: dict[str, Any], line: bytearray) -> PeerEvent | None:
         method = message.get("method")
         if method is not None:
             return _said(method, message) or Garbled(
-                reason="neither request nor notification", head=line[:SHOWN]
+                reason="neither request nor notification", head=bytes(line[:SHOWN])
             )
         if "result" in message or "error" in message:
             return self._answered(message)
-        return Garbled(reason="no method, result or error", head=line[:SHOWN])
+        return Garbled(reason="no method, result or error", head=bytes(line[:SHOWN]))
 
     def _answered(self, message: dict[str, Any]) -> PeerEvent | None:
         request_id = message.get("id")

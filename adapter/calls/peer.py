@@ -20,10 +20,12 @@ from adapter.calls.jsonrpc import (
     Json,
     JsonRpc,
     Notified,
+    TooLong,
     TooManyInFlightError,
 )
 from adapter.errors import (
     AnswerShapeError,
+    AnswerTooLongError,
     CodexOverloadedError,
     CodexRefusedError,
     DiedUnansweredError,
@@ -67,7 +69,7 @@ class _Waiting:
     method: str
     sent: bool = False
     gone: bool = False
-    outcome: Answered | Failed | None = None
+    outcome: Answered | Failed | TooLong | None = None
     settled: trio.Event = field(default_factory=trio.Event)
 
 
@@ -103,12 +105,12 @@ class Peer:
                 self._listener.notified(event.method, event.params)
             elif isinstance(event, Asked):
                 self._listener.asked(event)
-            elif isinstance(event, Answered | Failed):
+            elif isinstance(event, Answered | Failed | TooLong):
                 self._settle(event)
             else:
                 self.garbled += 1
 
-    def _settle(self, event: Answered | Failed) -> None:
+    def _settle(self, event: Answered | Failed | TooLong) -> None:
         if (waiting := self._waiting.pop(event.request_id, None)) is not None:
             waiting.outcome = event
             waiting.settled.set()
@@ -135,7 +137,7 @@ class Peer:
         nothing was sent. The deadline covers the waiting for the lock too.
 
         Raises: CodexOverloadedError (ours: at once), CodexRefusedError,
-        NotDeliveredError, NoAnswerError, AnswerShapeError.
+        NotDeliveredError, NoAnswerError, AnswerShapeError, AnswerTooLongError.
         """
         try:
             request_id, line = self._rpc.request(method, params)
@@ -243,6 +245,8 @@ def _result(waiting: _Waiting) -> dict[str, Any]:
         overloaded = outcome.code == OVERLOADED
         error = CodexOverloadedError if overloaded else CodexRefusedError
         raise error(waiting.method, outcome.code, outcome.message)
+    if isinstance(outcome, TooLong):
+        raise AnswerTooLongError(waiting.method)
     if not isinstance(outcome.result, dict):
         raise AnswerShapeError(waiting.method, "the result is no object")
     return cast("dict[str, Any]", outcome.result)

@@ -4,8 +4,9 @@ PROTOCOL.md section 3. Reads come from Codex's store and are fresh, locked or no
 read that fails in a way known to pass is tried once more before it is believed.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import trio
@@ -17,7 +18,11 @@ from adapter.calls.goals import answered_goal
 from adapter.calls.local_rules import decided_alone
 from adapter.calls.owner_commands import models_from, sandbox_fault
 from adapter.calls.refusals import no_goal_is_fine, not_offered, passes
-from adapter.errors import AnswerShapeError, CodexRefusedError
+from adapter.errors import (
+    AdapterError,
+    AnswerShapeError,
+    CodexRefusedError,
+)
 from adapter.limits import (
     KNOWN_MODES,
     MODEL_PAGES,
@@ -26,6 +31,8 @@ from adapter.limits import (
     RETRY_S,
     SANDBOX_WORDS,
     SCAN_EVERY_S,
+    SCAN_PATIENCE_S,
+    SCANNED,
 )
 from adapter.runtime import (
     Guard,
@@ -38,9 +45,10 @@ from adapter.runtime import (
 from adapter.runtime_store import StoreActs, StoreContents
 from adapter.servers.app_server import AppServer
 from adapter.servers.store import CodexStore
+from adapter.servers.turn_rows import read_fitting, read_turn_rows, rows_of
 from adapter.shapes.history import parent_from, thread_from, turn_from
 from adapter.shapes.reviews import as_told, has_inner
-from adapter.shapes.shapes import MISFITS, mapping, maybe_text, sequence, text, why
+from adapter.shapes.shapes import MISFITS, mapping, sequence, text, why
 from transport.protocol.capabilities import Capability, ModelInfo
 from transport.protocol.goals import Goal, GoalStatus
 from transport.protocol.threads import Thread
@@ -60,7 +68,8 @@ class CodexReader:
     def __init__(self, server: AppServer) -> None:
         self.info: RuntimeInfo = server.info
         self._server = server
-        self._scanned_at: float | None = None
+        self._scan_wanted = trio.Event()
+        self._scanned = trio.Event()
         self._kinds: dict[str, _Kind] = {}
         self._store = CodexStore(server, self._read)
 
@@ -75,23 +84,45 @@ class CodexReader:
         return self._store
 
     async def list_threads(self, query: ThreadQuery) -> ThreadPage:
-        """Return one page, newest first. Mostly from the state database (≈ 4 ms).
+        """Return one page, newest first, from the state database (≈ 4 ms).
 
-        The first list, and one every five minutes, scans the rollouts too: Codex then
-        repairs what its database lacks.
+        Fewer rows where they are large: each has the whole first message. The first list
+        waits a moment for the first scan, which may take a minute on a large home.
         """
-        scan = query.cursor is None and self._scan_is_due()
-        command = commands.list_threads(query, state_db=not scan)
-        answer = await self._read(command)
-        try:
-            rows = [mapping(row) for row in sequence(answer["data"])]
-            next_cursor = maybe_text(answer.get("nextCursor"))
-        except MISFITS as exc:
-            raise AnswerShapeError("thread/list", why(exc)) from exc
+        self._scan_wanted.set()
+        if query.cursor is None:
+            with trio.move_on_after(SCAN_PATIENCE_S):
+                await self._scanned.wait()
+        return await self._list(query, state_db=True)
+
+    async def _list(self, query: ThreadQuery, *, state_db: bool) -> ThreadPage:
+        answer = await read_fitting(
+            self._read,
+            query.limit,
+            lambda count: commands.list_threads(
+                replace(query, limit=count), state_db=state_db
+            ),
+        )
+        rows, next_cursor = rows_of(answer, "thread/list")
         for row in rows:
             self._note_mode(row)
         threads = tuple(thread_from(row, archived=query.archived) for row in rows)
         return ThreadPage(threads=threads, next_cursor=next_cursor)
+
+    async def serve_scans(
+        self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        """Have Codex look at the newest rollouts themselves, and so repair what its
+        database lacks: at the first list, then every five minutes while somebody lists.
+        """
+        task_status.started()
+        while True:
+            await self._scan_wanted.wait()
+            with suppress(AdapterError):
+                await self._list(ThreadQuery(limit=SCANNED), state_db=False)
+            self._scanned.set()
+            await trio.sleep(SCAN_EVERY_S)
+            self._scan_wanted = trio.Event()
 
     async def read_thread(self, thread_id: str) -> Thread:
         """Return one thread without its turns."""
@@ -101,22 +132,32 @@ class CodexReader:
         self, thread_id: str, *, cursor: str | None, limit: int, order: str, items: str
     ) -> TurnPage:
         """Return one page of turns."""
-        command = commands.list_turns(
-            thread_id, cursor=cursor, limit=limit, order=order, items=items
+        page = await read_turn_rows(
+            self._read,
+            thread_id,
+            cursor=cursor,
+            limit=limit,
+            order=order,
+            items=items,
         )
-        answer = await self._read(command)
         known = await self._known(thread_id)
-        try:
-            rows = [mapping(row) for row in sequence(answer["data"])]
-            next_cursor = maybe_text(answer.get("nextCursor"))
-            if has_inner(rows) and not known.is_child:
+        rows: Sequence[Mapping[str, Any]] = page.rows
+        if has_inner(rows) and not known.is_child:
+            try:
                 rows = as_told(
-                    rows, follows=cursor is not None, goes_on=next_cursor is not None
+                    rows, follows=cursor is not None, goes_on=page.cursor is not None
                 )
-        except MISFITS as exc:
-            raise AnswerShapeError("thread/turns/list", why(exc)) from exc
-        turns = tuple(turn_from(row, thread_id, legacy=known.legacy) for row in rows)
-        return TurnPage(turns=turns, next_cursor=next_cursor)
+            except MISFITS as exc:
+                raise AnswerShapeError("thread/turns/list", why(exc)) from exc
+        turns = [turn_from(row, thread_id, legacy=known.legacy) for row in rows]
+        short = {"more_items": True}
+        return TurnPage(
+            turns=tuple(
+                one.model_copy(update=short) if one.id in page.short else one
+                for one in turns
+            ),
+            next_cursor=page.cursor,
+        )
 
     async def pending_work(self, thread_id: str) -> PendingWork:
         """Return what a resume would start; both are asked of an unloaded thread."""
@@ -238,13 +279,6 @@ class CodexReader:
                 raise
         await trio.sleep(RETRY_S)
         return await self._server.call(command)
-
-    def _scan_is_due(self) -> bool:
-        now = trio.current_time()
-        if self._scanned_at is None or now - self._scanned_at >= SCAN_EVERY_S:
-            self._scanned_at = now
-            return True
-        return False
 
 
 def _queued_text(row: Mapping[str, Any]) -> str:

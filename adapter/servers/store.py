@@ -7,11 +7,20 @@ items: their turns are read instead, one after another.
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
+import trio
+
 from adapter.calls import store_commands
 from adapter.calls.commands import Command
+from adapter.calls.portions import Portions
 from adapter.calls.refusals import not_offered
-from adapter.errors import AnswerShapeError, CodexRefusedError
-from adapter.limits import ITEM_PAGES, ITEMS_A_PAGE, SNIPPET_CHARS
+from adapter.errors import AnswerShapeError, AnswerTooLongError, CodexRefusedError
+from adapter.limits import (
+    FIRST_ITEMS,
+    ITEMS_A_PAGE,
+    ITEMS_LOOK_S,
+    ITEMS_LOOKED,
+    SNIPPET_CHARS,
+)
 from adapter.runtime_store import (
     FoundItems,
     FoundThreads,
@@ -20,8 +29,10 @@ from adapter.runtime_store import (
     ItemPage,
     TextName,
 )
+from adapter.servers import turn_pages as pages
 from adapter.servers.app_server import AppServer
-from adapter.servers.turn_pages import Row, TurnPages, rows_of
+from adapter.servers.turn_pages import Row, TurnPages
+from adapter.servers.turn_rows import read_fitting
 from adapter.shapes.history import stored_item, thread_from
 from adapter.shapes.shapes import (
     MISFITS,
@@ -73,28 +84,43 @@ class CodexStore:
         self, thread_id: str, item_id: str, *, turn_id: str | None
     ) -> Mapping[TextName, HeldText] | None:
         """Return an item's texts; without its turn the newest items are looked through."""
+        if turn_id is not None:
+            command = store_commands.read_item(thread_id, turn_id, item_id)
+            try:
+                rows, _ = pages.rows_of(await self._read(command))
+                return whole_texts(rows[0].item) if rows else None
+            except CodexRefusedError as exc:
+                if not not_offered(exc):
+                    raise
         cursor: str | None = None
-        for _ in range(ITEM_PAGES):
-            rows, cursor = await self._rows(
-                thread_id,
-                turn_id=turn_id,
-                cursor=cursor,
-                limit=ITEMS_A_PAGE,
-                order="desc",
-            )
-            for row in rows:
-                if row.item.get("id") == item_id:
-                    return whole_texts(row.item)
-            if cursor is None:
-                break
+        looked = 0
+        with trio.move_on_after(ITEMS_LOOK_S):
+            while looked < ITEMS_LOOKED:
+                rows, cursor = await self._rows(
+                    thread_id,
+                    turn_id=turn_id,
+                    cursor=cursor,
+                    limit=ITEMS_A_PAGE,
+                    order="desc",
+                )
+                for row in rows:
+                    if row.item.get("id") == item_id:
+                        return whole_texts(row.item)
+                if cursor is None:
+                    break
+                looked += max(1, len(rows))
         return None
 
     async def search(
         self, query: str, *, archived: bool, cursor: str | None, limit: int
     ) -> FoundThreads:
-        """Return threads in which the words occur."""
-        answer = await self._read(
-            store_commands.search(query, archived=archived, cursor=cursor, limit=limit)
+        """Return threads in which the words occur; fewer where the rows are large."""
+        answer = await read_fitting(
+            self._read,
+            limit,
+            lambda count: store_commands.search(
+                query, archived=archived, cursor=cursor, limit=count
+            ),
         )
         try:
             rows = [mapping(row) for row in sequence(answer["data"])]
@@ -153,11 +179,10 @@ class CodexStore:
         order: str,
     ) -> tuple[list[Row], str | None]:
         if cursor is None or not cursor.startswith(_BY_TURNS):
-            command = store_commands.list_items(
-                thread_id, turn_id=turn_id, cursor=cursor, limit=limit, order=order
-            )
             try:
-                return rows_of(await self._read(command))
+                return await self._portions(
+                    thread_id, turn_id=turn_id, cursor=cursor, limit=limit, order=order
+                )
             except CodexRefusedError as exc:
                 if not not_offered(exc):
                     raise
@@ -170,6 +195,36 @@ class CodexStore:
             order=order,
         )
         return rows, None if following is None else _BY_TURNS + following
+
+    async def _portions(
+        self,
+        thread_id: str,
+        *,
+        turn_id: str | None,
+        cursor: str | None,
+        limit: int,
+        order: str,
+    ) -> tuple[list[Row], str | None]:
+        """Return a page of items; fewer where they are large."""
+        found: list[Row] = []
+        portions = Portions(limit, first=FIRST_ITEMS)
+        while count := portions.wanted():
+            command = store_commands.list_items(
+                thread_id, turn_id=turn_id, cursor=cursor, limit=count, order=order
+            )
+            try:
+                rows, cursor = pages.rows_of(await self._read(command))
+            except AnswerTooLongError:
+                if found:
+                    break  # what came is a page; the next one begins here
+                if not portions.too_long():
+                    raise
+                continue
+            portions.came([row.item for row in rows])
+            found += rows
+            if cursor is None:
+                break
+        return found, cursor
 
 
 def _snippet(row: Mapping[str, Any]) -> str:

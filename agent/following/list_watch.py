@@ -14,7 +14,7 @@ from adapter.runtime import Reader, ThreadQuery
 from agent.access.sight import Sight
 from agent.app_servers.supervisor import Supervisor
 from agent.following.recent import Recent
-from agent.limits import LIST_S, LISTED
+from agent.limits import LIST_S, LISTED, READ_SHARE
 from transport.errors import Refusal
 from transport.protocol.threads import Thread
 
@@ -62,13 +62,15 @@ class ListWatch:
     async def look(self) -> Found:
         """Look now; nothing is found where the list cannot be read."""
         async with self._looking:
-            at = self._now_ms()
-            self.due = trio.current_time() + LIST_S
+            at, began = self._now_ms(), trio.current_time()
+            self.due = began + LIST_S
             try:
                 reader = self._supervisor.reader
                 page = await reader.list_threads(ThreadQuery(limit=LISTED))
             except (AdapterError, Refusal):
                 return Found()
+            ended = trio.current_time()
+            self.due = max(self.due, ended + (ended - began) * READ_SHARE)
             self._sight.learn(list(page.threads))
             whole = page.next_cursor is None
             moved = self._recent.see(page.threads, whole=whole, at=at)

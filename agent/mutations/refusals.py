@@ -6,6 +6,7 @@ Every refusal says what to do, and names the other writer where it is known.
 from adapter.calls.refusals import not_offered
 from adapter.errors import (
     AdapterError,
+    AnswerTooLongError,
     BinaryNotFoundError,
     ChildExitedError,
     CodexOverloadedError,
@@ -23,6 +24,7 @@ from adapter.errors import (
     TurnUnknownError,
     told_to_all,
 )
+from adapter.limits import ANSWER_BYTES
 from agent.limits import STORAGE_RETRY_MS
 from transport.errors import (
     CodexUnavailable,
@@ -36,6 +38,7 @@ from transport.errors import (
     RuntimeFailure,
     ThreadOwnedElsewhere,
     Timeout,
+    TooLarge,
     UnavailableFeature,
 )
 from transport.protocol.gateway import (
@@ -208,6 +211,11 @@ def failed_before(exc: AdapterError, *, thread_id: str, at_ms: int) -> Refusal:
                 "Codex ended while it was asked; nothing was done. It is being started "
                 "again: try again in a moment.",
                 at_ms=at_ms,
+            )
+        case AnswerTooLongError():
+            return TooLarge(
+                "What Codex has here is too large to be read from afar.",
+                data={"field": exc.method, "limit": ANSWER_BYTES},
             )
         case NoAnswerError():
             return Timeout("Codex did not answer in time; nothing was done. Try again.")

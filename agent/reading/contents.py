@@ -7,6 +7,8 @@ else from history, which may have less; what is missing is said, never filled.
 from collections.abc import Callable, Mapping
 from functools import partial
 
+import trio
+
 from adapter.calls.refusals import not_offered
 from adapter.errors import AdapterError, CodexRefusedError
 from adapter.runtime_store import FoundThreads, HeldText, ItemPage, TextName
@@ -14,13 +16,14 @@ from agent.access.scopes import Caller
 from agent.access.sight import Sight, is_fenced
 from agent.app_servers.lease_pool import LeasePool
 from agent.app_servers.supervisor import Supervisor
-from agent.limits import DIFF_PAGES
+from agent.limits import DIFF_HELD, DIFF_ITEMS, DIFF_S
 from agent.mutations.refusals import failed_before
 from agent.reading.diffs import changes_of, joined
 from agent.reading.fenced_list import fenced_page
 from agent.reading.output_cache import OutputCache
 from agent.reading.pages import fitting, foreign_cursor, unwrap_cursor, wrap_cursor
 from agent.reading.reading import Reading
+from agent.reading.shared_reads import SharedReads
 from transport.errors import InvalidParams, NotFound, Refusal, UnavailableFeature
 from transport.protocol.contents import (
     ItemListParams,
@@ -61,6 +64,7 @@ class Contents:
         self._cache = cache
         self._head = head
         self._now_ms = now_ms
+        self._shared = SharedReads(head)
 
     async def item_list(self, caller: Caller, params: ItemListParams) -> ItemListResult:
         """Return one page of items. Raises: Refusal."""
@@ -168,17 +172,21 @@ class Contents:
         )
         items: list[Item] = []
         cursor: str | None = None
-        for _ in range(DIFF_PAGES):
-            page = await self._page(asked, cursor, _STEP)
-            items += changes_of(page.items)
-            cursor = page.next_cursor
-            if cursor is None:
-                break
+        looked = held = 0
+        with trio.move_on_after(DIFF_S) as patience:
+            while looked < DIFF_ITEMS and held < DIFF_HELD:
+                page = await self._page(asked, cursor, _STEP)
+                changed = changes_of(page.items)
+                items += changed
+                looked += max(1, len(page.items))
+                held += sum(len(one.diff) for item in changed for one in item.changes)
+                cursor = page.next_cursor
+                if cursor is None:
+                    break
         items.reverse()
         diff, files, cut = joined(changes_of(items))
-        return ThreadDiffResult(
-            diff=diff, files=files, truncated=cut or cursor is not None, head=head
-        )
+        cut = cut or cursor is not None or patience.cancelled_caught
+        return ThreadDiffResult(diff=diff, files=files, truncated=cut, head=head)
 
     async def search(
         self, caller: Caller, params: ThreadSearchParams
@@ -222,12 +230,17 @@ class Contents:
         limit: int,
     ) -> FoundThreads:
         """Ask the store for a page; its snippets go to `snippets`."""
-        try:
-            page = await self._supervisor.reader.contents.search(
-                params.query, archived=params.archived, cursor=cursor, limit=limit
-            )
-        except AdapterError as exc:
-            raise self._refusal(exc, "") from exc
+
+        async def ask() -> FoundThreads:
+            try:
+                return await self._supervisor.reader.contents.search(
+                    params.query, archived=params.archived, cursor=cursor, limit=limit
+                )
+            except AdapterError as exc:
+                raise self._refusal(exc, "") from exc
+
+        asked = (params.query, params.archived, cursor, limit)
+        page = await self._shared.get(asked, ask)
         snippets.update(page.snippets)
         return page
 

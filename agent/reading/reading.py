@@ -30,6 +30,7 @@ from agent.reading.pages import (
     unwrap_cursor,
     wrap_cursor,
 )
+from agent.reading.shared_reads import SharedReads
 from agent.reading.standing import (
     Others,
     is_open_ended,
@@ -75,6 +76,7 @@ class Reading:
         self._head = head
         self._now_ms = now_ms
         self._run = run
+        self._shared = SharedReads(head)
 
     async def thread_list(
         self, caller: Caller, params: ThreadListParams
@@ -128,6 +130,9 @@ class Reading:
             cursor=cursor,
             limit=limit,
         )
+        return await self._shared.get(query, partial(self._listed, query))
+
+    async def _listed(self, query: ThreadQuery) -> ThreadPage:
         try:
             return await self._supervisor.reader.list_threads(query)
         except AdapterError as exc:

@@ -75,7 +75,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(deadlines, method, 0.5)
     monkeypatch.setattr("adapter.servers.interrupt.TURN_END_S", 0.5)
     monkeypatch.setattr("adapter.servers.writer.CONFIRM_S", 0.5)
-    monkeypatch.setattr("adapter.calls.handshake.OTHER_S", 0.5)
+    monkeypatch.setattr("adapter.calls.handshake.INITIALIZE_S", 0.5)
 
 
 async def completes(run: Faulty) -> TurnStatus:

@@ -135,7 +135,10 @@ async def test_the_first_list_scans_and_the_next_ones_read_the_database(
             page = await run.reader.list_threads(query)
             assert [one.id for one in page.threads] == [THREAD]
     asked = [m["params"] for m in sent(folder / "bin") if m["method"] == "thread/list"]
-    assert [p.get("useStateDbOnly") for p in asked] == [None, True, True]
+    scan, *asked = asked
+    assert "useStateDbOnly" not in scan
+    assert "cwd" not in scan, "it is for all threads, not for who asked first"
+    assert [p.get("useStateDbOnly") for p in asked] == [True, True, True]
     assert all(p["modelProviders"] == [] for p in asked)
     assert asked[0]["sourceKinds"] == ["cli", "vscode", "appServer"]
     assert (asked[1]["cwd"], asked[1]["searchTerm"]) == ("/w", "words")
@@ -173,10 +176,10 @@ async def test_what_a_killed_start_left_is_no_thread(folder: Path) -> None:
 
 
 async def test_an_answer_of_another_shape_is_told_apart(folder: Path) -> None:
-    odd: Any = [{"raw": '{"id": 2, "result": {"data": 5}}'}]
-    async with open_fake(folder, thread__list=[odd]) as run:
+    odd: Any = [{"raw": '{"id": 2, "result": {"thread": 5}}'}]
+    async with open_fake(folder, thread__read=[odd]) as run:
         with pytest.raises(AnswerShapeError):
-            await run.reader.list_threads(ThreadQuery())
+            await run.reader.read_thread(THREAD)
 
 
 async def test_overload_is_a_definite_no(folder: Path) -> None:
@@ -190,14 +193,14 @@ async def test_at_most_sixty_four_requests_wait_and_the_next_is_refused(
     folder: Path,
 ) -> None:
     async with (
-        open_fake(folder, thread__list=[[{"hold": True}]]) as run,
+        open_fake(folder, thread__read=[[{"hold": True}]]) as run,
         trio.open_nursery() as nursery,
     ):
         for _ in range(REQUESTS_IN_FLIGHT):
-            nursery.start_soon(run.reader.list_threads, ThreadQuery())
+            nursery.start_soon(run.reader.read_thread, THREAD)
         await trio.testing.wait_all_tasks_blocked()
         with pytest.raises(CodexOverloadedError):
-            await run.reader.list_threads(ThreadQuery())
+            await run.reader.read_thread(THREAD)
         nursery.cancel_scope.cancel()
 
 

@@ -45,6 +45,8 @@ class ForeignCodex:
         buffer = bytearray()
         async for chunk in self.process.stdout:
             buffer += chunk
+            if b"\n" not in chunk:
+                continue
             *lines, rest = bytes(buffer).split(b"\n")
             buffer[:] = rest
             async with self._news:

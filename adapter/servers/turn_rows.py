@@ -1,0 +1,128 @@
+"""Pages of turns as Codex has them, however large its turns are. Trio shell.
+
+PROTOCOL.md section 4. They come in portions. A turn that is too long even alone is put
+together from a page of its own items, the newest first, as many as a page may be long.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from adapter.calls import commands, store_commands
+from adapter.calls.commands import Command
+from adapter.calls.portions import Portions
+from adapter.calls.refusals import not_offered
+from adapter.errors import AnswerShapeError, AnswerTooLongError, CodexRefusedError
+from adapter.limits import FIRST_ITEMS, FIRST_TURNS, ITEMS_A_PAGE
+from adapter.shapes.shapes import MISFITS, mapping, maybe_text, sequence, text, why
+
+Row = Mapping[str, Any]
+Read = Callable[[Command], Awaitable[dict[str, Any]]]
+_TURNS: Final = "thread/turns/list"
+
+
+@dataclass(slots=True)
+class TurnRows:
+    """`rows` of one page, its `cursor` behind them; `short`: turns that lack items."""
+
+    cursor: str | None
+    rows: list[Row] = field(default_factory=list[Row])
+    short: set[str] = field(default_factory=set[str])
+
+
+async def read_turn_rows(
+    read: Read,
+    thread_id: str,
+    *,
+    cursor: str | None,
+    limit: int,
+    order: str,
+    items: str,
+) -> TurnRows:
+    """Return at most `limit` turns; fewer where they are large. Raises: AdapterError."""
+    page = TurnRows(cursor)
+    first = limit if items == "none" else FIRST_TURNS
+    portions = Portions(limit, first=first)
+    while count := portions.wanted():
+        command = commands.list_turns(
+            thread_id, cursor=page.cursor, limit=count, order=order, items=items
+        )
+        try:
+            rows, following = rows_of(await read(command), _TURNS)
+        except AnswerTooLongError:
+            if portions.too_long():
+                continue
+            rows, following = await _in_pieces(read, thread_id, page, order, items)
+            portions.end()
+        else:
+            portions.came(rows)
+        page.rows += rows
+        page.cursor = following
+        if following is None:
+            break
+    return page
+
+
+def rows_of(answer: Row, method: str) -> tuple[list[Row], str | None]:
+    """Return the rows of a page and its cursor. Raises: AnswerShapeError."""
+    try:
+        rows: list[Row] = [mapping(row) for row in sequence(answer["data"])]
+        return rows, maybe_text(answer.get("nextCursor"))
+    except MISFITS as exc:
+        raise AnswerShapeError(method, why(exc)) from exc
+
+
+async def read_fitting(
+    read: Read, limit: int, command: Callable[[int], Command]
+) -> dict[str, Any]:
+    """Return the answer to `command(limit)`, or to fewer rows that fit an answer."""
+    portions = Portions(limit, first=limit)
+    while True:
+        try:
+            return await read(command(portions.wanted()))
+        except AnswerTooLongError:
+            if not portions.too_long():
+                raise
+
+
+async def _in_pieces(
+    read: Read, thread_id: str, page: TurnRows, order: str, items: str
+) -> tuple[list[Row], str | None]:
+    """Return the next turn with its newest items, and the first where it is known."""
+    command = commands.list_turns(
+        thread_id, cursor=page.cursor, limit=1, order=order, items="none"
+    )
+    rows, following = rows_of(await read(command), _TURNS)
+    for row in rows:
+        turn_id = text(row["id"])
+        page.short.add(turn_id)
+        found = await _newest_items(read, thread_id, turn_id)
+        if items == "summary":
+            found = [one for one in found if one.get("type") == "agentMessage"][-1:]
+        return [{**row, "items": found, "itemsView": items}], following
+    return rows, following
+
+
+async def _newest_items(read: Read, thread_id: str, turn_id: str) -> list[Row]:
+    found: list[Row] = []
+    cursor: str | None = None
+    portions = Portions(ITEMS_A_PAGE, first=FIRST_ITEMS)
+    while count := portions.wanted():
+        command = store_commands.list_items(
+            thread_id, turn_id=turn_id, cursor=cursor, limit=count, order="desc"
+        )
+        try:
+            rows, cursor = rows_of(await read(command), store_commands.LIST_ITEMS)
+        except AnswerTooLongError:
+            if portions.too_long():
+                continue
+            break
+        except CodexRefusedError as exc:
+            if not not_offered(exc):
+                raise
+            break  # an older codex wrote it: it has no items of its own
+        portions.came(rows)
+        found += [mapping(row["item"]) for row in rows]
+        if cursor is None:
+            break
+    return [*reversed(found)]
