@@ -12,6 +12,7 @@ from typing import Final
 from adapter.calls.refusals import not_offered
 from adapter.errors import AdapterError, CodexRefusedError, ThreadUnknownError
 from adapter.runtime import ThreadPage, ThreadQuery, TurnPage
+from adapter.shapes.history import settings_shown
 from agent.access.scopes import Caller
 from agent.access.sight import Sight, is_fenced
 from agent.app_servers.lease import Lease
@@ -286,8 +287,8 @@ class Reading:
         update: dict[str, object] = {}
         if lease.key == thread.id and lease.writer is not None:
             update["last_turn_id"] = lease.writer.last_turn_id
-            if lease.thread is not None:
-                update["settings"] = lease.thread.settings or thread.settings
+            if lease.loaded is not None:
+                update["settings"] = settings_shown(lease.settings)
         else:
             update["root_id"] = lease.key
             if newest is not None:

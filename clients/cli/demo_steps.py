@@ -256,7 +256,9 @@ async def go_on(play: Play) -> None:
         "The Agent starts a fresh app-server before it writes, so what the desktop has "
         "added is known. The model itself is asked about it:"
     )
-    async with play.phone.start("send", short(play.breads), script.QUESTION) as turn:
+    # The gate may just have opened, and be looked at once more before anything is sent.
+    send = ("send", short(play.breads), script.QUESTION, "--wait", "20")
+    async with play.phone.start(*send) as turn:
         await turn.end()
     play.check(_said(turn, script.ANSWER), "the model did not answer")
     _check_request(play)

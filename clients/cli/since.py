@@ -4,6 +4,7 @@ Who began a turn is in the audit log alone, and so is told at the workstation: t
 a device's request comes back with the message that it sent.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clients.cli.doors import open_door
@@ -32,10 +33,8 @@ class Starters:
 
     def of(self, turn: Turn) -> str | None:
         """Return the id of the device that began a turn; `None`: another program."""
-        for item in turn.items or ():
-            if isinstance(item, UserMessage) and item.client_key is not None:
-                return self.devices.get(item.client_key)
-        return None
+        key = next((item.client_key for item in _messages(turn)), None)
+        return None if key is None else self.devices.get(key)
 
 
 async def threads_since(
@@ -101,10 +100,16 @@ async def _starters(client: Client, since: int) -> Starters | None:
     return Starters(devices, names)
 
 
+def _messages(turn: Turn) -> Iterator[UserMessage]:
+    return (item for item in turn.items or () if isinstance(item, UserMessage))
+
+
 def _begun(turn: Turn, starters: Starters | None) -> Begun:
     if starters is None:
         return Begun(turn, None)
     device = starters.of(turn)
+    if not any(_messages(turn)):
+        return Begun(turn, "Codex itself")
     if device is None:
         return Begun(turn, "not through threadgate")
     if device == LOCAL:

@@ -18,6 +18,7 @@ from clients.cli.lines.items import (
     command_result,
     item_lines,
     message_end,
+    near,
     text_label,
 )
 from clients.cli.lines.layout import INDENT, label, labelled
@@ -91,6 +92,7 @@ class Transcript:
         self._names = names
         self._headings = Headings(root=root, names=names)
         self._shared = shared
+        self._folders: dict[str, str] = {}  # of threads, as far as told
         self._turns: set[str] = set()  # of the root, as far as seen
         self._told: dict[int, _Told] = {}
         self._streaming: int | None = None  # whose text the last line is
@@ -166,7 +168,8 @@ class Transcript:
         elif isinstance(item, ToolCall) and self._last == ref:
             yield from self._lines(thread_id, tool_result(item))
         else:
-            yield from self._lines(thread_id, item_lines(item))
+            shown = near(item, self._folders.get(thread_id or ""))
+            yield from self._lines(thread_id, item_lines(shown))
 
     def _rest(
         self, ref: int, told: _Told, item: AgentMessage | Plan
@@ -272,6 +275,7 @@ class Transcript:
             case Notice(message=message):
                 return labelled(label("note", "warn"), one_line(message))
             case ThreadStarted(thread=thread) | ThreadChanged(thread=thread):
+                self._folders[thread.id] = thread.cwd
                 if self._names is not None:
                     self._names[thread.id] = thread_name(thread)
                 return []

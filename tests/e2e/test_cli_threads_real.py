@@ -1,4 +1,7 @@
-"""Commands about whole threads, and what a turn is given, on the real codex."""
+"""Commands about whole threads, and what a turn is given, on the real codex.
+
+The rest of them is typed by the tour.
+"""
 
 import json
 import re
@@ -55,29 +58,15 @@ async def begun(who: Actor, *args: str) -> tuple[str, str]:
     return found[1], said
 
 
-async def test_a_thread_is_written_read_searched_moved_and_deleted() -> None:
+async def test_a_thread_is_named_moved_copied_and_a_copy_deleted() -> None:
     async with stage() as built:
         desk, folder = built.desk, str(built.workspace)
         new = ("new", "--cwd", folder, "--name", "Prices", "Write the price list.")
         thread, said = await begun(desk, *new)
         assert re.search(r"rye\.txt\s+new file, \+1 -0", said)
-        counted = await desk.run("send", thread[:13], "Count.")
-        assert "… " in counted
-        assert "exit 0" in counted
-
-        diff = await desk.run("diff", thread[:13])
-        assert re.search(r"rye\.txt  \+1 -0", diff)
-        assert "+Rye: two euros" in diff
-        output = await desk.run("output", thread[:13])
-        assert output.split() == [str(number) for number in range(1, 3001)]
-        assert thread[:8] in await desk.run("search", "price list")
-        place = await desk.run("find", thread[:13], "Counted")
-        assert "Counted" in place
         listed = await desk.run("threads")
         assert "Prices" in listed
 
-        renamed = await desk.run("rename", thread[:13], "Bread and its price")
-        assert renamed == f"{thread} is called Bread and its price\n"
         assert "is archived" in await desk.run("archive", thread[:13])
         assert thread[:8] not in await desk.run("threads")
         assert thread[:8] in await desk.run("threads", "--archived")
@@ -91,7 +80,6 @@ async def test_a_thread_is_written_read_searched_moved_and_deleted() -> None:
         assert gone.startswith(f"{forked} is deleted")
         missing = await desk.run("read", forked, expect=ExitCode.FAILED)
         assert "threadgate: " in missing
-        assert "Bread and its price" in await desk.run("read", thread[:13])
 
 
 async def test_what_a_turn_is_given_reaches_codex_and_holds_as_told(

@@ -27,7 +27,7 @@ from tests.support.terminals import open_terminal
 from tests.support.transcripts import Page, Stand
 
 FILE: Final = Path(__file__).parents[2] / "docs" / "tour.md"
-LIMIT_S: Final = 240
+LIMIT_S: Final = 400
 HEAD: Final = """\
 # A day with threadgate
 
@@ -46,7 +46,37 @@ QUESTION: Final = {
     ],
 }
 LONG: Final = "Write the history of bread."
+PRICES: Final = "Write our prices into prices.txt."
+LOAVES: Final = "Count the loaves."
+OVEN: Final = "Keep an eye on the oven."
+GOAL: Final = "Every bread has a price."
+CAKES: Final = "What if we sold cakes, too?"
+PATCH: Final = """\
+*** Begin Patch
+*** Add File: prices.txt
++Rye       4.20
++Brioche   2.10
+*** End Patch
+"""
+TRACE: Final = Path(__file__).parents[1] / "traces" / "shell-command.jsonl"
+WIDE: Final = 110  # characters of a line of JSON that the page shows
+
+
+def running(command: str, yield_ms: int) -> dict[str, object]:
+    """A call that runs a command, and does not wait for its end longer than so."""
+    args = {"cmd": command, "yield_time_ms": yield_ms}
+    return {"call": "exec_command", "args": args}
+
+
 RULES: Final = [
+    # What Codex says when it goes on by itself; the goal's own words are in it.
+    Rule("the active thread goal", [[{"hold": "goal"}]]),
+    Rule(PRICES, [[{"patch": PATCH}], [{"msg": "The prices are in prices.txt."}]]),
+    Rule(
+        LOAVES,
+        [[running("seq -f 'loaf %g' 16", 30_000)], [{"msg": "There are sixteen."}]],
+    ),
+    Rule(OVEN, [[running("sleep 600", 500)], [{"msg": "I look at it now and then."}]]),
     *script.rules(),
     Rule(
         ASK,
@@ -99,6 +129,16 @@ class Day:
         assert len(found[1]) == len(stand)
         self.page.stand.know(found[1], stand)
 
+    async def answered(self, text: str) -> None:
+        """Return once the thread's newest turn has ended with this."""
+        with trio.fail_after(60):
+            while True:
+                read = ("read", self.thread, "-n", "1", "--json")
+                (turn,) = json.loads(await self.phone.run(*read, quiet=True))["turns"]
+                texts = [item.get("text") for item in turn.get("items", ())]
+                if turn["status"] == "completed" and texts[-1:] == [text]:
+                    return
+
     async def until(self, state: str) -> None:
         """Return once the gate is in this state and no thread is held."""
         while True:
@@ -150,6 +190,9 @@ async def test_the_tour_is_what_the_commands_say() -> None:
             await look(day, planned)
             await work(day)
             await ask(day)
+            await change(day)
+            await go_on_alone(day)
+            await try_something(day)
             await beside_the_desktop(day)
             await keep_order(day)
             told = len(agent.lines)
@@ -252,18 +295,16 @@ async def approve(day: Day) -> None:
 
 async def deny(day: Day) -> None:
     send = ("send", day.thread[:13], script.TIDY)
-    async with day.phone.start(*send) as turn:
-        approval = (await turn.wait_line(r"threadgate deny (apr_\w+)"))[1]
-        first = said(turn)
-        no = ("deny", approval[:12])
-        answer = await day.phone.run(*no)
+    state = Path(day.phone.environ["THREADGATE_STATE_DIR"])
+    async with open_terminal(state, *send, NO_COLOR="1") as turn:
+        await turn.wait_for("Enter leaves it > ")
+        await turn.type("d\n")
+        shown = await turn.wait_for("── turn completed in")
         await turn.end()
-    day.page.tell("A no, for a command that would delete something.")
-    day.show(
-        (day.phone, send, first),
-        (day.phone, no, answer),
-        (day.phone, (), said(turn, len(first.splitlines()))),
+    day.page.tell(
+        "At a terminal `send` and `watch` ask right below the question: a no, for a command that would delete something."
     )
+    day.show((day.phone, send, shown))
 
 
 async def interrupt(day: Day) -> None:
@@ -308,6 +349,111 @@ async def ask(day: Day) -> None:
     )
 
 
+async def change(day: Day) -> None:
+    phone, thread = day.phone, day.thread[:13]
+    day.page.title("Noon: what it changes")
+    await day.run(phone, "send", thread, PRICES, sentence="A file is written.")
+    await day.run(phone, "diff", thread, sentence="What was changed in the thread.")
+    await day.run(
+        phone, "send", thread, LOAVES, sentence="A long output is folded where it runs."
+    )
+    await day.run(phone, "output", thread, sentence="Here it is whole.")
+    await day.run(
+        phone, "settings", thread, sentence="What the thread's turns run with."
+    )
+    await day.run(
+        phone,
+        "settings",
+        thread,
+        "--effort",
+        "low",
+        sentence="From now on it thinks less.",
+    )
+
+
+async def go_on_alone(day: Day) -> None:
+    phone, thread = day.phone, day.thread[:13]
+    day.page.title("Afternoon: what goes on by itself")
+    await day.run(
+        phone, "send", thread, OVEN, sentence="A command that outlives its turn."
+    )
+    listed = await day.run(
+        phone, "background", thread, sentence="It runs on in the background."
+    )
+    await day.run(
+        phone,
+        "background",
+        thread,
+        "--stop",
+        listed.split()[0],
+        sentence="Until it is ended.",
+    )
+    await day.run(
+        phone,
+        "goal",
+        thread,
+        "--set",
+        GOAL,
+        sentence="A goal: Codex starts turns by itself until it is reached.",
+    )
+    await day.stage.model.wait_held("goal")
+    await day.run(
+        phone, "interrupt", thread, sentence="Stopping its turn pauses the goal."
+    )
+    await day.run(phone, "goal", thread, sentence="So it stands.")
+    await day.run(
+        phone, "goal", thread, "--clear", sentence="And now there is none any more."
+    )
+
+
+async def try_something(day: Day) -> None:
+    phone = day.phone
+    day.page.title("Afternoon: trying something")
+    made = await day.run(
+        phone,
+        "fork",
+        day.thread[:13],
+        CAKES,
+        sentence="A copy of the thread goes another way; the thread stays as it is.",
+    )
+    copy = made.split()[2][:13]
+    await day.run(
+        phone, "rename", copy, "Cakes, perhaps", sentence="It gets a name of its own."
+    )
+    day.page.stand.prefer(made.split()[2])
+    await day.run(phone, "search", "cakes", sentence="Words are found in all threads …")
+    day.page.stand.prefer(day.thread)
+    await day.run(
+        phone, "find", day.thread[:13], "loaves", sentence="… and places in one."
+    )
+    await day.run(phone, "archive", copy, sentence="Out of the list, and back:")
+    await day.run(phone, "unarchive", copy, sentence="(It could be read all the time.)")
+    await day.run(
+        phone,
+        "delete",
+        copy,
+        "--yes",
+        sentence="No cakes (at a terminal `delete` asks; `--yes` is for scripts).",
+    )
+
+
+async def queue(day: Day) -> None:
+    """Messages that wait: one is taken back, the other is sent when the desk is free."""
+    phone, thread = day.phone, day.thread[:13]
+    sentence = "It may wait in the Agent, until the thread is free."
+    told = await day.run(
+        phone, "send", thread, script.TOO_SOON, "--when-free", sentence=sentence
+    )
+    word = told.split()[2].strip(",")
+    await day.run(phone, "queue", "list", sentence="What waits, and for what.")
+    await day.run(
+        phone, "queue", "delete", word[:10], sentence="This one is taken back."
+    )
+    told = await day.run(
+        phone, "send", thread, script.QUESTION, "--when-free", sentence="Another one:"
+    )
+
+
 async def beside_the_desktop(day: Day) -> None:
     stage = day.stage
     day.page.title("Afternoon: somebody sits at the desk")
@@ -336,21 +482,37 @@ async def beside_the_desktop(day: Day) -> None:
             "1",
             sentence="What is said at the desk can be read.",
         )
-    await day.until("open")
+        await queue(day)
+    await day.answered(script.ANSWER)
     await day.run(
         day.phone,
-        "send",
+        "read",
         day.thread[:13],
-        script.QUESTION,
-        "--wait",
-        "20",
-        sentence="The desktop is closed: the same thread goes on, and the model knows what was said.",
+        "-n",
+        "1",
+        sentence="The desktop is closed: the same thread goes on by itself, and the model knows what was said.",
+    )
+    await day.run(
+        day.phone,
+        "read",
+        day.thread[:13],
+        "-n",
+        "2",
+        "--md",
+        sentence="The same as Markdown, to keep.",
     )
 
 
 async def keep_order(day: Day) -> None:
     desk, phone = day.desk, day.phone
     day.page.title("Evening: keeping order")
+    await day.run(
+        desk,
+        "threads",
+        "--since",
+        "12h",
+        sentence="What happened today, and through which device.",
+    )
     await day.run(desk, "devices", "list", sentence="Which devices there are.")
     await day.run(
         desk,
@@ -405,3 +567,12 @@ async def examine(day: Day) -> None:
     rows = [row for row in ran.out.splitlines() if row[:1].isalpha()]
     names = [re.split(r"\s{2,}", row)[1] for row in rows]
     day.show((day.desk, report, "\n".join(f"…     {name}" for name in names)))
+    trace = day.stage.folder / "trace.jsonl"
+    trace.write_bytes(TRACE.read_bytes())
+    replay = ("replay", str(trace))
+    told = await day.desk.run(*replay)
+    rows = [f"{row[:WIDE]}…" for row in told.splitlines()]
+    day.page.tell(
+        "Or `replay`: a recorded app-server, told as clients would be told it (lines are cut here)."
+    )
+    day.show((day.desk, replay, "\n".join(rows)))

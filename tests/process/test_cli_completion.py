@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 import trio
 
+from tests.support import cli_samples as samples
 from tests.support.cli_runs import cli_environ, run_cli
+from tests.support.cli_samples import SHOP
+from tests.support.fake_agent import FakeAgent, open_fake_agent
+from transport.carriers import unix
+from transport.protocol.approvals import ApprovalListResult
 
 PROGRAM = Path(sys.executable).parent / "threadgate"
 VARIABLE = "_THREADGATE_COMPLETE"
@@ -44,6 +49,48 @@ async def test_bash_is_offered_commands_and_options(
             **{VARIABLE: "complete_bash"},
         )
     assert set(said.split()) == offered
+
+
+async def test_threads_hosts_and_approvals_are_offered_by_their_ids(
+    tmp_path: Path,
+) -> None:
+    if not PROGRAM.exists():
+        pytest.skip("the program is not installed in this environment")
+    approval = samples.command_approval()
+    waiting = ApprovalListResult(approvals=[approval], head=1)
+    agent = FakeAgent(answers={"approval/list": lambda _: waiting})
+    with trio.fail_after(30):
+        async with open_fake_agent(tmp_path / "run" / "admin.sock", agent):
+            for words, offered in (
+                (f"threadgate read {SHOP[:6]}", SHOP),
+                ("threadgate read ffff", ""),
+                ("threadgate approve apr_0", approval.id),
+                ("threadgate status --host lo", "local"),
+            ):
+                said = await ask(
+                    tmp_path,
+                    COMP_WORDS=words,
+                    COMP_CWORD=str(len(words.split()) - 1),
+                    **{VARIABLE: "complete_bash"},
+                )
+                assert said.split() == offered.split(), words
+
+
+async def test_an_agent_that_says_nothing_is_not_waited_for(tmp_path: Path) -> None:
+    if not PROGRAM.exists():
+        pytest.skip("the program is not installed in this environment")
+    words = "threadgate read 01"
+    place = tmp_path / "run" / "admin.sock"
+    with trio.fail_after(8):  # no more than starting a program takes on a busy machine
+        (listener,) = await unix.listen(place)  # connections wait in it
+        async with listener:
+            said = await ask(
+                tmp_path,
+                COMP_WORDS=words,
+                COMP_CWORD="2",
+                **{VARIABLE: "complete_bash"},
+            )
+    assert not said.strip()
 
 
 async def test_zsh_is_offered_commands_with_their_help(tmp_path: Path) -> None:

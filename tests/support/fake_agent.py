@@ -49,6 +49,7 @@ class FakeAgent:
     journal: list[Frame] = field(default_factory=list[Frame])
     open_items: list[Open] = field(default_factory=list[Open])
     lost: int = 0
+    scopes: list[str] = field(default_factory=lambda: ["read", "write"])
     subscribed: trio.Event = field(default_factory=trio.Event)
     _called: trio.Event = field(default_factory=trio.Event)
     _sessions: list[_Session] = field(default_factory=list[_Session])
@@ -172,7 +173,7 @@ class FakeAgent:
         return SessionOpenResult(
             protocol="2.0",
             agent=AgentInfo(id="a" * 32, name="ann-desk", version="0.1.0"),
-            device=DeviceInfo(id="local", name="local", scopes=["read", "write"]),
+            device=DeviceInfo(id="local", name="local", scopes=self.scopes),
             runtime=samples.runtime(),
             gate=self.gate,
             epoch="e1",

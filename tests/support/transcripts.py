@@ -15,7 +15,8 @@ _UUID: Final = re.compile(
 _APPROVAL: Final = re.compile(r"\bapr_[0-9a-f]{32}\b")
 _QR: Final = re.compile("[█▀▄\x1b]")
 _GAP: Final = re.compile(r"\s{2,}")
-_HEADER: Final = re.compile(r"^[A-Z]+( [A-Z]+)*(\s{2,}[A-Z]+)+$")
+_QUEUED: Final = re.compile(r"\bq-[0-9a-f]{32}\b")
+_HEADER: Final = re.compile(r"^ *[A-Z]+( [A-Z]+)*(\s{2,}[A-Z]+)+$")
 _BAR: Final = re.compile(r"^(\s*\S+\s+)\| (.*)$")
 _FOLD: Final = re.compile(r"^\s+> (.*)$")
 _INSIDE: Final = re.compile(r"[\w-]")
@@ -28,8 +29,11 @@ _SIMPLE: Final = (
     (re.compile(r"\bcli-[0-9a-f]{32}\b"), "cli-9f86d081884c7d65…"),
     (re.compile(r"127\.0\.0\.1:\d+"), "127.0.0.1:7130"),
     (re.compile(r"\bpid \d+"), "pid 27050"),
+    # On the day after, a time comes with its date; what always has one has seconds, too.
+    (re.compile(r"\b\d{4}-\d\d-\d\d (?=\d\d:\d\d(?!:))"), ""),
     (re.compile(r"\b\d{4}-\d\d-\d\d\b"), "2026-12-01"),
     (re.compile(r"\b\d\d:\d\d(:\d\d)?\b"), "12:00"),
+    (re.compile(r"(?<!\bin )(?<!\band )\b\d+ min( \d+ s)?(?=$| | *,)"), "1 s"),
     (re.compile(r"\b\d+ min( \d+ s)?\b"), "5 min"),
     (re.compile(r"(?<!again in )\b\d+(\.\d+)? (m?s)\b"), "1 s"),
 )
@@ -64,6 +68,10 @@ class Stand:
         """Take in an id that cannot be recognised by itself."""
         self._ids[real] = stand
 
+    def prefer(self, real: str) -> None:
+        """From now on the beginning of this id means it, and not one that begins alike."""
+        self._ids = {real: self._ids.pop(real), **self._ids}
+
     def learn(self, row: str) -> None:
         """Give stand-ins to the ids in a line."""
         for real in _UUID.findall(row):
@@ -72,6 +80,10 @@ class Stand:
                 real,
                 f"01a22e{0x55 + threads:02x}-13fb-7221-b972-3e11912772{80 + threads}",
             )
+        for real in _QUEUED.findall(row):
+            count = sum(1 for one in self._ids if _QUEUED.fullmatch(one))
+            stand = f"q-{count + 1}91ffa63edf37d0dc7ad219456d9e7b0"
+            self._ids.setdefault(real, stand)
         for real in _APPROVAL.findall(row):
             count = sum(1 for one in self._ids if one.startswith("apr_"))
             stand = f"apr_{count + 1}31ffa63edf37d0dc7ad219456d9e7b0"
@@ -97,6 +109,8 @@ def _replaced(row: str, real: str, stand: str) -> str:
 
 
 def _short(stand: str) -> int:
+    if stand.startswith("q-"):
+        return 10
     return 12 if stand.startswith("apr_") else _LEAST
 
 

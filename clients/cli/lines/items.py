@@ -153,6 +153,26 @@ def _command_end(item: Command) -> Span:
     return Span(", ".join(parts), "good" if item.exit_code == 0 else "bad")
 
 
+def near(item: Item, folder: str | None) -> Item:
+    """Return the same item, its files named from inside the folder, where they are.
+
+    Not for what is decided on: an approval names them whole.
+    """
+    if folder is None or not isinstance(item, FileChange):
+        return item
+    inside = folder.rstrip("/") + "/"
+    changes = [
+        change.model_copy(
+            update={
+                "path": change.path.removeprefix(inside),
+                "moved_to": change.moved_to and change.moved_to.removeprefix(inside),
+            }
+        )
+        for change in item.changes
+    ]
+    return item.model_copy(update={"changes": changes})
+
+
 def change_lines(item: FileChange, *, full: bool = False) -> list[Line]:
     """Return the files of a patch, and with `full` their diffs."""
     files = [line for change in item.changes for line in file_lines(change, full=full)]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from clients.cli.clock import Clock
-from clients.cli.lines.items import command_result, item_lines
+from clients.cli.lines.items import command_result, item_lines, near
 from clients.cli.lines.layout import INDENT
 from clients.cli.lines.threads import thread_name, turn_advice, turn_end
 from clients.cli.plain import block, one_line, visible
@@ -36,7 +36,7 @@ def markdown_lines(
     if more:
         rows += ["", "*Older turns are not here.*"]
     for turn in reversed(turns):
-        rows += _turn(turn, clock, full=full)
+        rows += _turn(turn, clock, thread.cwd, full=full)
     return [line(row) for row in rows]
 
 
@@ -46,11 +46,11 @@ def _facts(thread: Thread) -> str:
     return f"{_code(thread.id)} · {_code(visible(thread.cwd))}{on}"
 
 
-def _turn(turn: Turn, clock: Clock, *, full: bool) -> Iterator[str]:
+def _turn(turn: Turn, clock: Clock, folder: str, *, full: bool) -> Iterator[str]:
     at = f"{clock.time(turn.started_at)}, " if turn.started_at is not None else ""
     yield from ("", f"## {at}{_plain(turn_end(turn).text)}")
     for item in turn.items or ():
-        yield from _item(item, full=full)
+        yield from _item(near(item, folder), full=full)
     if turn.more_items:
         yield from ("", "*This turn has more items.*")
     for row in turn_advice(turn):

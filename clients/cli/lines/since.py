@@ -73,4 +73,4 @@ def _said(turn: Turn) -> Span:
     for item in turn.items or ():
         if isinstance(item, UserMessage):
             return Span(one_line(item.text, 200))
-    return Span("(by itself)", "dim")
+    return Span("(nothing: it went on by itself)", "dim")

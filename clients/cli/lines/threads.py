@@ -8,7 +8,7 @@ from clients.cli.clock import Clock, duration
 from clients.cli.columns import cut, cut_front, table
 from clients.cli.lines.failures import advice
 from clients.cli.lines.gate import writer_text
-from clients.cli.lines.items import all_items
+from clients.cli.lines.items import all_items, near
 from clients.cli.lines.layout import INDENT
 from clients.cli.plain import one_line, visible
 from clients.cli.style import BLANK, Line, Span, Style, bold, dim, line
@@ -100,7 +100,8 @@ def thread_lines(
     if more:
         rows += [BLANK, line(dim("… older turns are not shown (--turns N)"))]
     for turn in reversed(turns):
-        rows += [BLANK, turn_line(turn, clock), *turn_items(turn, full=full)]
+        items = turn_items(turn, full=full, folder=thread.cwd)
+        rows += [BLANK, turn_line(turn, clock), *items]
         rows += turn_advice(turn)
     return rows
 
@@ -158,9 +159,9 @@ def _context(usage: Usage) -> str:
     return f", context {percent} % full" if percent >= WORTH_SAYING_PERCENT else ""
 
 
-def turn_items(turn: Turn, *, full: bool) -> list[Line]:
+def turn_items(turn: Turn, *, full: bool, folder: str | None = None) -> list[Line]:
     """Return the items of a turn, and that there are more where it was cut short."""
-    rows = all_items(turn.items or (), full=full)
+    rows = all_items([near(item, folder) for item in turn.items or ()], full=full)
     if turn.more_items:
         rows.append(line(dim("… this turn has more items")))
     return rows

@@ -1,0 +1,181 @@
+"""Answering right below a question that `watch` or `send` shows, at a terminal."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.support import cli_samples as samples
+from tests.support.cli_runs import cli_environ, run_cli
+from tests.support.cli_samples import SHOP
+from tests.support.fake_agent import FakeAgent, Frame, open_fake_agent
+from tests.support.terminals import Terminal, open_terminal
+from transport.protocol.approvals import Approval, ApprovalResult, ApprovalState
+from transport.protocol.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    Notice,
+    NoticeLevel,
+    TurnCompleted,
+)
+from transport.protocol.turns import TurnStartResult, TurnStatus
+
+DEADLINE_S = 30
+PROMPT = "a(pprove), d(eny), Enter leaves it > "
+
+
+@asynccontextmanager
+async def fake(state: Path, *more_scopes: str) -> AsyncGenerator[FakeAgent]:
+    state.mkdir(mode=0o700, exist_ok=True)
+    with trio.fail_after(DEADLINE_S):
+        agent = FakeAgent(scopes=["read", "write", *more_scopes])
+        async with open_fake_agent(state / "run" / "admin.sock", agent):
+            yield agent
+
+
+@asynccontextmanager
+async def asked(
+    state: Path, agent: FakeAgent, approval: Approval, *args: str
+) -> AsyncGenerator[Terminal]:
+    """Watch at a terminal, and have a question come."""
+
+    def ended(params: Frame) -> ApprovalResult:
+        over = approval.model_copy(
+            update={"state": ApprovalState.ANSWERED, "choice": params["choice"]}
+        )
+        agent.tell(ApprovalResolved(approval=over))
+        return ApprovalResult(approval=over)
+
+    agent.answers["approval/answer"] = ended
+    async with open_terminal(state, *(args or ("watch", SHOP)), NO_COLOR="1") as shown:
+        await agent.subscribed.wait()
+        agent.tell(ApprovalRequested(approval=approval))
+        await shown.wait_for("no       threadgate deny")
+        yield shown
+
+
+def notice(text: str) -> Notice:
+    return Notice(level=NoticeLevel.INFO, code="x", message=text)
+
+
+@pytest.mark.parametrize(
+    ("typed", "choice", "says"),
+    [("a\n", "accept", "approved"), ("deny\n", "decline", "declined")],
+)
+async def test_a_question_is_answered_below_where_it_stands_whole(
+    tmp_path: Path, typed: str, choice: str, says: str
+) -> None:
+    approval = samples.command_approval()
+    async with (
+        fake(tmp_path / "s", "approve") as agent,
+        asked(tmp_path / "s", agent, approval) as shown,
+    ):
+        whole = await shown.wait_for(PROMPT)
+        for part in ("make deploy", "/home/ann/shop", "network access", "until"):
+            assert part in whole.partition(PROMPT)[0]
+        assert agent.called("approval/answer") == []
+        await shown.type(typed)
+        await agent.wait_called("approval/answer")
+        await shown.wait_for(f"{approval.id} {says}")
+    (call,) = agent.called("approval/answer")
+    assert call["choice"] == choice
+    assert call["digest"] == approval.digest
+
+
+async def test_nothing_but_the_word_is_a_yes_and_enter_leaves_it(
+    tmp_path: Path,
+) -> None:
+    async with (
+        fake(tmp_path / "s", "approve") as agent,
+        asked(tmp_path / "s", agent, samples.command_approval()) as shown,
+    ):
+        await shown.wait_for(PROMPT)
+        await shown.type("y\n")
+        await shown.wait_count(PROMPT, 2)
+        agent.tell(notice("meanwhile"))
+        await shown.type("\n")
+        await shown.wait_for("it waits")
+        await shown.wait_for("meanwhile")
+        before = shown.shown.partition("it waits")[0]
+    assert "meanwhile" not in before  # it would have stood in what is typed
+    assert agent.called("approval/answer") == []
+
+
+async def test_a_question_that_another_device_answered_is_taken_back(
+    tmp_path: Path,
+) -> None:
+    approval = samples.command_approval()
+    over = approval.model_copy(
+        update={"state": ApprovalState.ANSWERED, "choice": "decline"}
+    )
+    second = samples.change_approval()
+    async with (
+        fake(tmp_path / "s", "approve") as agent,
+        asked(tmp_path / "s", agent, approval) as shown,
+    ):
+        await shown.wait_for(PROMPT)
+        agent.tell(ApprovalRequested(approval=second))
+        agent.tell(ApprovalResolved(approval=over))
+        await shown.wait_for(f"{approval.id} declined")
+        await shown.wait_count(PROMPT, 2)
+        await shown.type("a\n")
+        await agent.wait_called("approval/answer")
+    (call,) = agent.called("approval/answer")
+    assert call["approvalId"] == second.id
+
+
+async def test_what_is_filled_in_is_asked_for_and_sent_after_a_yes(
+    tmp_path: Path,
+) -> None:
+    async with (
+        fake(tmp_path / "s", "approve") as agent,
+        asked(tmp_path / "s", agent, samples.question_approval()) as shown,
+    ):
+        await shown.wait_for("a(nswer), d(eny)")
+        await shown.type("a\n")
+        for number, text in enumerate(("2", "Ann"), 1):
+            await shown.wait_count("\r\n  > ", number)
+            await shown.type(f"{text}\n")
+        await shown.wait_for("Send this? [y/N]")
+        await shown.type("y\n")
+        await agent.wait_called("approval/answer")
+    (call,) = agent.called("approval/answer")
+    assert call["answers"] == {"colour": ["Blue"], "name": ["Ann"]}
+
+
+@pytest.mark.parametrize(
+    ("scopes", "args"),
+    [((), ()), (("approve",), ("watch", SHOP, "--no-ask"))],
+)
+async def test_who_may_not_answer_or_does_not_want_to_is_not_asked(
+    tmp_path: Path, scopes: tuple[str, ...], args: tuple[str, ...]
+) -> None:
+    async with (
+        fake(tmp_path / "s", *scopes) as agent,
+        asked(tmp_path / "s", agent, samples.command_approval(), *args) as shown,
+    ):
+        agent.tell(notice("and on it goes"))
+        said = await shown.wait_for("and on it goes")
+    assert "Enter leaves it" not in said
+
+
+async def test_nobody_is_asked_in_a_pipe_or_where_a_program_reads(
+    tmp_path: Path,
+) -> None:
+    state = tmp_path / "s"
+    turn = samples.turn(status=TurnStatus.IN_PROGRESS)
+    async with fake(state, "approve") as agent:
+
+        def start(params: Frame) -> TurnStartResult:
+            del params
+            agent.tell(ApprovalRequested(approval=samples.command_approval()))
+            agent.tell(TurnCompleted(turn=samples.turn(turn.id)))
+            return TurnStartResult(turn=turn, delivery="started")
+
+        agent.answers["turn/start"] = start
+        for more in ((), ("--json",)):
+            ran = await run_cli("send", SHOP, "Go.", *more, environ=cli_environ(state))
+            assert ran.code == 0, ran.err
+            assert "Enter leaves it" not in ran.out + ran.err
