@@ -13,7 +13,7 @@ from functools import partial
 import trio
 
 from adapter.errors import AdapterError
-from adapter.runtime import Emit, Runtime, RuntimeEvent
+from adapter.runtime import Emit, PendingWork, Runtime, RuntimeEvent
 from agent.access.roots import Roots
 from agent.access.sight import Sight
 from agent.app_servers.lease_pool import LeasePool
@@ -129,6 +129,7 @@ def build_door(
         handler_nursery=handler_nursery,
         keeper=keeper,
         now_ms=now_ms,
+        pending=partial(_pending, supervisor),
         pause_goal=partial(_pause_goal, supervisor),
         mode_of=partial(_mode_of, keeper, eyes),
         idle_s=config.idle_s,
@@ -294,3 +295,7 @@ async def _pause_goal(supervisor: Supervisor, thread_id: str) -> None:
         await supervisor.reader.pause_goal(thread_id)
     except (AdapterError, Refusal):
         return  # the goal's turns are ours and end with their writer
+
+
+async def _pending(supervisor: Supervisor, thread_id: str) -> PendingWork:
+    return await supervisor.reader.pending_work(thread_id)

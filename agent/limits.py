@@ -24,6 +24,9 @@ WRITERS: Final = 4  # 151 MB each; more at once than a person follows
 WRITERS_A_DEVICE: Final = 3  # one device cannot keep all others from writing
 OWNER_WRITERS: Final = 1  # beside them: the workstation's own message always finds room
 IDLE_S: Final = 30.0  # long enough to answer, short enough for the desktop's user
+NEXT_TURN_S: Final = 0.2  # Codex begins the next message of its own queue within 10 ms
+QUEUE_TAKE_S: Final = 2.0  # one that is still there then does not begin by itself
+QUEUE_LOOK_S: Final = 0.1
 ROOM_S: Final = 15.0  # an idle writer that is ended for another one is gone by then
 START_TRIES: Final = 4  # codex <= 0.163 can die before `initialize` (first and 3 more)
 START_PAUSE_S: Final = 0.5

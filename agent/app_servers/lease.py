@@ -36,6 +36,9 @@ class Lease:
         self.ended = trio.Event()
         self.lost = False
         self.release = False
+        self.unwanted = False  # it ends as soon as nothing runs in it
+        self.ended_at: float | None = None  # a turn; the next may begin by itself
+        self.looked_at: float | None = None  # the one after which a goal was looked for
         self.quiet_since: float | None = None
         self._users = 0
 
@@ -60,6 +63,20 @@ class Lease:
         """The loaded thread's settings as they are now."""
         assert self.loaded is not None
         return self.started_writer.settings or self.loaded.settings
+
+    def turn_ended(self) -> None:
+        """A turn has ended, or a thread was loaded in which messages wait.
+
+        Codex may begin the next message of its own queue now, by itself. A process that
+        ends in that moment has taken the message, and nobody answers it.
+        """
+        self.ended_at = trio.current_time()
+        self.changes.ring()
+
+    @property
+    def runs_nothing(self) -> bool:
+        """Whether no turn runs in its own thread."""
+        return self.writer is None or self.writer.running_turn_id is None
 
     @property
     def is_quiet(self) -> bool:

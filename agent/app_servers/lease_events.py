@@ -13,6 +13,7 @@ from transport.protocol.events import (
     ThreadChanged,
     ThreadReverted,
     ThreadStarted,
+    TurnCompleted,
     TurnStarted,
 )
 from transport.protocol.gateway import LeaseState
@@ -67,6 +68,8 @@ class LeaseEvents:
             self._went_on(lease, data.turn.id)
         if isinstance(data, ThreadReverted) and data.thread_id == lease.thread_id:
             self._went_on(lease, data.last_turn_id)
+        if isinstance(data, TurnCompleted) and data.turn.thread_id == lease.thread_id:
+            lease.turn_ended()
         if isinstance(data, GoalChanged) and event.thread_id == lease.thread_id:
             goal = data.goal
             lease.has_goal = goal is not None and goal.status is GoalStatus.ACTIVE

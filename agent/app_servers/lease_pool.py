@@ -13,11 +13,19 @@ from functools import partial
 import trio
 
 from adapter.errors import AdapterError, ChildExitedError, HandshakeFailedError
-from adapter.runtime import Emit, Guard, Loaded, Runtime, ThreadWriter
+from adapter.runtime import (
+    Emit,
+    Guard,
+    Loaded,
+    PendingWork,
+    Runtime,
+    ThreadWriter,
+)
 from agent.access.scopes import LOCAL
 from agent.app_servers.lease import Lease, ring_when_busy
 from agent.app_servers.lease_events import LeaseEvents, Listener, ModeOf
 from agent.app_servers.leases import LeaseBook, Step
+from agent.app_servers.settling import Pending, Settling
 from agent.changes import Changes
 from agent.faults import fault_of
 from agent.gate.gatekeeper import GateKeeper
@@ -50,6 +58,7 @@ class LeasePool:
         handler_nursery: trio.Nursery,
         keeper: GateKeeper,
         now_ms: Callable[[], int],
+        pending: Pending | None = None,
         pause_goal: Callable[[str], Awaitable[None]] | None = None,
         mode_of: ModeOf | None = None,
         idle_s: float = IDLE_S,
@@ -60,6 +69,7 @@ class LeasePool:
         self._keeper = keeper
         self._now_ms = now_ms
         self._pause_goal = pause_goal
+        self._settling = Settling(pending or _nothing_pending)
         self._idle_s = idle_s
         self._most = most
         self._book = LeaseBook(most=most + OWNER_WRITERS)
@@ -162,6 +172,15 @@ class LeasePool:
         lease.changes.ring()
         self._events.announce(lease)
 
+    async def settle(self, lease: Lease) -> None:
+        """Return when it is known whether a turn begins by itself in the lease's thread."""
+        await self._settling.settle(lease)
+
+    def leave(self, lease: Lease) -> None:
+        """Nobody of ours wants it any more: it ends as soon as nothing runs in it."""
+        lease.unwanted = True
+        lease.changes.ring()
+
     async def end(self, lease: Lease, *, lost: bool = False) -> None:
         """End a writer, whatever it does; return when its process has been reaped.
 
@@ -193,9 +212,12 @@ class LeasePool:
         idle = [lease for lease in self.held() if lease in crowd and lease.is_quiet]
         if not ending and not idle:
             raise self._overloaded()
-        if not ending:
+        if not ending and not any(lease.unwanted for lease in idle):
             longest = min(idle, key=lambda lease: lease.quiet_since or 0.0)
-            self._let_go(longest)
+            if longest.ended_at is None:
+                self._let_go(longest)
+            else:
+                self.leave(longest)
         return True
 
     def _crowd(self, asker: str | None) -> list[Lease]:
@@ -264,14 +286,25 @@ class LeasePool:
         self._let_go(lease)
 
     async def _wait_over(self, lease: Lease) -> None:
-        while not lease.release and not self._is_over(lease):
-            if lease.has_goal and not self._keeper.is_open:
-                await self._pause(lease)
+        while not lease.release:
+            if not self._keeper.is_open:
+                await self._stop_goal(lease)
+            if self._is_over(lease):
+                if lease.ended_at is None or not lease.runs_nothing:
+                    return  # quiet with a turn in it: the process is dead
+                await self._settling.settle(lease)
+                self._freed.ring()  # it may have work again
+                continue
             left = math.inf
             if lease.quiet_since is not None:
                 left = lease.quiet_since + self._idle_s - trio.current_time()
             with trio.move_on_after(max(0.0, left)):
                 await lease.changes.wait()
+
+    async def _stop_goal(self, lease: Lease) -> None:
+        await self._settling.look_for_goal(lease)
+        if lease.has_goal and not self._keeper.is_open:
+            await self._pause(lease)
 
     async def _pause(self, lease: Lease) -> None:
         """A goal of ours must not start turns beside another writer.
@@ -292,12 +325,14 @@ class LeasePool:
     def _is_over(self, lease: Lease) -> bool:
         """Whether nothing needs the lease any more; keeps count of its quiet time."""
         now = trio.current_time()
-        if not lease.is_quiet or self._book.state(lease.key) is LeaseState.LOADING:
+        loading = self._book.state(lease.key) is LeaseState.LOADING
+        if not lease.is_quiet or (loading and not lease.unwanted):
             lease.quiet_since = None
             return False
         if lease.quiet_since is None:
             lease.quiet_since = now
-        return not self._keeper.is_open or now - lease.quiet_since >= self._idle_s
+        hurry = lease.unwanted or not self._keeper.is_open
+        return hurry or now - lease.quiet_since >= self._idle_s
 
     def _let_go(self, lease: Lease) -> None:
         lease.release = True
@@ -322,3 +357,8 @@ class LeasePool:
         lease.ended.set()
         self._freed.ring()
         self._events.announce(lease)
+
+
+async def _nothing_pending(_thread_id: str) -> PendingWork:
+    """No store to ask."""
+    return PendingWork()

@@ -90,10 +90,12 @@ class Carrier:
 
     async def leave_nothing(self, lease: Lease, *, lost: bool = False) -> None:
         """End a writer after a failure, unless others' work runs in it."""
-        if lease.writer is not None and lease.writer.running_turn_id is not None:
-            return
         with trio.move_on_after(ROOM_S, shield=True):
-            await self._pool.end(lease, lost=lost)
+            await self._pool.settle(lease)
+            if lease.runs_nothing:
+                await self._pool.end(lease, lost=lost)
+            else:
+                self._pool.leave(lease)
 
     def _verdict(
         self, flight: Flight, failure: Exception | None, *, unknown: bool

@@ -52,6 +52,7 @@ class Taking:
             await self._way.pool.end(lease)
         lease = await self._fresh(caller, wanted, flight)
         with lease.used():
+            await self._way.pool.settle(lease)
             check_idle(lease)
             yield lease
 
@@ -63,6 +64,8 @@ class Taking:
         Raises: Conflict (running, lastTurn), Forbidden.
         """
         assert lease.writer is not None
+        check_idle(lease)
+        await self._way.pool.settle(lease)
         check_idle(lease)
         newest = await self._way.newest.read(wanted.thread_id)
         told = newest.id if newest else None
@@ -86,8 +89,11 @@ class Taking:
         check_pending(pending, allowed=wanted.allow_pending)
         guard = self._way.guard(caller, thread_id)
         lease = await self._way.open(caller, thread_id, guard)
+        loaded: Loaded | None = None
         try:
             loaded = await self._resume(lease, thread_id, guard)
+            if pending:
+                lease.turn_ended()
             check_settings(caller, loaded.settings, self._way.inside(caller))
             if await self._way.newest.check_loaded(thread_id, loaded, newest, expected):
                 self._notice_recovered(thread_id)
@@ -96,6 +102,8 @@ class Taking:
         except BaseException as exc:  # Cancelled too: nothing may be left
             lost = isinstance(exc, ThreadOwnedElsewhere)
             await self._way.carrier.leave_nothing(lease, lost=lost)  # noqa: ASYNC102 - shields itself, with a deadline
+            if loaded is not None and lease.unwanted and not lease.ended.is_set():
+                self._way.pool.hold(lease, loaded)  # others' work: it is shown
             raise
         lease.has_goal = pending.goal is not None
         flight.row = replace(flight.row, last_turn=last)

@@ -179,6 +179,7 @@ class _Going(Generic[P, R]):
         writer = lease.started_writer
         with trio.move_on_after(LEASE_IDLE_S):
             await writer.wait_idle()
+        await self._way.pool.settle(lease)
         check_idle(lease)
         if writer.busy:
             raise running(

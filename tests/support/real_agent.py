@@ -17,7 +17,12 @@ from transport.background import open_background
 from transport.client import Client, EventSeen, Resumed, open_client
 from transport.protocol import threads, turns
 from transport.protocol.events import TurnCompleted
-from transport.protocol.gateway import GatewayStatus, GatewayStatusParams, LeaseState
+from transport.protocol.gateway import (
+    GatePosition,
+    GatewayStatus,
+    GatewayStatusParams,
+    LeaseState,
+)
 from transport.protocol.methods import GATEWAY_STATUS, THREAD_LIST, TURN_START
 from transport.protocol.turns import TextInput, Turn
 
@@ -95,6 +100,12 @@ async def send_to_end(
 async def status(client: Client) -> GatewayStatus:
     """Return `gateway/status`."""
     return await client.call(GATEWAY_STATUS, GatewayStatusParams())
+
+
+async def wait_gate(client: Client, position: GatePosition) -> None:
+    """Return when the gate stands so."""
+    while (await status(client)).gate.state is not position:
+        pass  # each status is a round trip
 
 
 async def wait_lease(client: Client, thread_id: str, state: LeaseState) -> None:
