@@ -43,6 +43,7 @@ FIRST_ITEMS: Final = 8  # items; one of 10 MB fits an answer, and usual ones a s
 PORTION_GROWTH: Final = 16  # times as many at once: a page of 50 takes two requests
 PAGE_SHOWN: Final = 512 * 1024  # bytes that become a page's: a client is sent no more
 PAGE_RAW: Final = 12 * 1024 * 1024  # bytes read for one page; an item may have 10 MB
+LARGE_THREADS: Final = 64  # of which it is remembered that their rows are large
 SCAN_PATIENCE_S: Final = 1.0  # a list waits so long for the first scan, not longer
 SNIPPET_CHARS: Final = 300  # the line in which words were found
 FORK_TRIES: Final = 6  # a source that writes items is ahead of what can be copied

@@ -4,10 +4,17 @@ Codex bounds its pages by rows, never by bytes: fifty turns may have 100 KB or 5
 a page is read in portions: a small one first, then as many rows as their size allows.
 """
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-from adapter.limits import PAGE_RAW, PAGE_SHOWN, PORTION_GROWTH, TEXT_BYTES
+from adapter.limits import (
+    LARGE_THREADS,
+    PAGE_RAW,
+    PAGE_SHOWN,
+    PORTION_GROWTH,
+    TEXT_BYTES,
+)
 from adapter.shapes.texts import packed_bound
 
 _ROW: Final = 200  # bytes of a row beside its texts
@@ -17,7 +24,7 @@ class Portions:
     """The portions of one page of at most `limit` rows; `first` of them come first."""
 
     def __init__(self, limit: int, *, first: int) -> None:
-        self._left = limit
+        self._limit = self._left = limit
         self._next = min(limit, first)
         self._raw = 0
         self._shown = 0
@@ -30,7 +37,9 @@ class Portions:
         """So many rows were too long for one answer: ask for fewer. False: for one."""
         if self._next <= 1:
             return False
-        self._next = self._left = self._next // 2
+        self._next //= 2
+        self._limit -= self._left - self._next
+        self._left = self._next
         return True
 
     def came(self, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -46,9 +55,42 @@ class Portions:
         most = min(self._left, by_raw, by_shown, count * PORTION_GROWTH)
         self._next = max(0, most)
 
+    @property
+    def fits(self) -> int | None:
+        """How many rows like those that came are read at once; `None`: none came."""
+        came = self._limit - self._left
+        return max(1, PAGE_RAW * came // max(1, self._raw)) if came > 0 else None
+
     def end(self) -> None:
         """There is no more, or what came last is enough."""
         self._next = 0
+
+
+class Firsts:
+    """With how many rows a thread's next page begins: fewer than `usual` where its rows
+    were large. The last so many of such threads are remembered."""
+
+    def __init__(self, usual: int) -> None:
+        self._usual = usual
+        self._few: OrderedDict[str, int] = OrderedDict()
+
+    def __len__(self) -> int:
+        """How many threads are remembered."""
+        return len(self._few)
+
+    def of(self, thread_id: str) -> int:
+        """Return how many rows to begin with."""
+        return self._few.get(thread_id, self._usual)
+
+    def note(self, thread_id: str, portions: Portions) -> None:
+        """Learn from a page that was read."""
+        if portions.fits is None:
+            return
+        self._few.pop(thread_id, None)
+        if portions.fits < self._usual:
+            self._few[thread_id] = portions.fits
+            if len(self._few) > LARGE_THREADS:
+                self._few.popitem(last=False)
 
 
 def shown_bound(value: Any) -> int:

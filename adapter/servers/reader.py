@@ -17,6 +17,7 @@ from adapter.calls.commands import Command
 from adapter.calls.goals import answered_goal
 from adapter.calls.local_rules import decided_alone
 from adapter.calls.owner_commands import models_from, sandbox_fault
+from adapter.calls.portions import Firsts
 from adapter.calls.refusals import no_goal_is_fine, not_offered, passes
 from adapter.errors import (
     AdapterError,
@@ -24,6 +25,7 @@ from adapter.errors import (
     CodexRefusedError,
 )
 from adapter.limits import (
+    FIRST_TURNS,
     KNOWN_MODES,
     MODEL_PAGES,
     QUEUE_SHOWN,
@@ -70,6 +72,7 @@ class CodexReader:
         self._server = server
         self._scan_wanted = trio.Event()
         self._scanned = trio.Event()
+        self._firsts = Firsts(FIRST_TURNS)
         self._kinds: dict[str, _Kind] = {}
         self._store = CodexStore(server, self._read)
 
@@ -139,6 +142,7 @@ class CodexReader:
             limit=limit,
             order=order,
             items=items,
+            firsts=self._firsts,
         )
         known = await self._known(thread_id)
         rows: Sequence[Mapping[str, Any]] = page.rows

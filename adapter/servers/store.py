@@ -11,7 +11,7 @@ import trio
 
 from adapter.calls import store_commands
 from adapter.calls.commands import Command
-from adapter.calls.portions import Portions
+from adapter.calls.portions import Firsts, Portions
 from adapter.calls.refusals import not_offered
 from adapter.errors import AnswerShapeError, AnswerTooLongError, CodexRefusedError
 from adapter.limits import (
@@ -61,6 +61,7 @@ class CodexStore:
         self._server = server
         self._read = read
         self._turns = TurnPages(read)
+        self._firsts = Firsts(FIRST_ITEMS)
 
     # StoreContents
 
@@ -207,7 +208,7 @@ class CodexStore:
     ) -> tuple[list[Row], str | None]:
         """Return a page of items; fewer where they are large."""
         found: list[Row] = []
-        portions = Portions(limit, first=FIRST_ITEMS)
+        portions = Portions(limit, first=self._firsts.of(thread_id))
         while count := portions.wanted():
             command = store_commands.list_items(
                 thread_id, turn_id=turn_id, cursor=cursor, limit=count, order=order
@@ -224,6 +225,7 @@ class CodexStore:
             found += rows
             if cursor is None:
                 break
+        self._firsts.note(thread_id, portions)
         return found, cursor
 
 

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from adapter.calls import commands, store_commands
 from adapter.calls.commands import Command
-from adapter.calls.portions import Portions
+from adapter.calls.portions import Firsts, Portions
 from adapter.calls.refusals import not_offered
 from adapter.errors import AnswerShapeError, AnswerTooLongError, CodexRefusedError
-from adapter.limits import FIRST_ITEMS, FIRST_TURNS, ITEMS_A_PAGE
+from adapter.limits import FIRST_ITEMS, ITEMS_A_PAGE
 from adapter.shapes.shapes import MISFITS, mapping, maybe_text, sequence, text, why
 
 Row = Mapping[str, Any]
@@ -38,10 +38,11 @@ async def read_turn_rows(
     limit: int,
     order: str,
     items: str,
+    firsts: Firsts,
 ) -> TurnRows:
     """Return at most `limit` turns; fewer where they are large. Raises: AdapterError."""
     page = TurnRows(cursor)
-    first = limit if items == "none" else FIRST_TURNS
+    first = limit if items == "none" else firsts.of(thread_id)
     portions = Portions(limit, first=first)
     while count := portions.wanted():
         command = commands.list_turns(
@@ -60,6 +61,8 @@ async def read_turn_rows(
         page.cursor = following
         if following is None:
             break
+    if items == "full":
+        firsts.note(thread_id, portions)
     return page
 
 

@@ -16,8 +16,8 @@ from adapter.calls.jsonrpc import (
     PeerEvent,
     TooLong,
 )
-from adapter.calls.portions import Portions, shown_bound
-from adapter.limits import PAGE_RAW, PAGE_SHOWN, TEXT_BYTES
+from adapter.calls.portions import Firsts, Portions, shown_bound
+from adapter.limits import LARGE_THREADS, PAGE_RAW, PAGE_SHOWN, TEXT_BYTES
 
 BOUND = 1_000
 
@@ -142,3 +142,19 @@ def test_what_a_client_is_sent_of_a_row_is_bounded_by_its_texts() -> None:
     assert (
         shown_bound({"text": "x" * 10_000_000, "parts": ["y" * 10_000_000]}) < 140_000
     )
+
+
+def test_the_next_page_of_a_thread_with_large_rows_begins_with_fewer() -> None:
+    firsts = Firsts(8)
+    for thread_id, size, begins in (("large", 3_000_000, 4), ("usual", 1_000, 8)):
+        portions = Portions(50, first=firsts.of(thread_id))
+        while count := portions.wanted():
+            portions.came(rows(count, size))
+        firsts.note(thread_id, portions)
+        assert firsts.of(thread_id) == begins
+    for number in range(10 * LARGE_THREADS):
+        portions = Portions(50, first=8)
+        portions.came(rows(8, 3_000_000))
+        firsts.note(f"t{number}", portions)
+    assert len(firsts) == LARGE_THREADS
+    assert firsts.of("large") == 8, "the longest unread are forgotten"
