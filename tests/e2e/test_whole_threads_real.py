@@ -1,7 +1,7 @@
 """Compacting, taking back and reviewing on real codex: as clients see it live and stored."""
 
 import subprocess
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,12 +12,14 @@ import trio
 
 from clients.cli.scripted_answers import Rule
 from tests.support.codex import (
+    BUNDLED,
     WITHOUT_LOCK,
     CodexHome,
     codex_binaries,
     open_codex_home,
 )
 from tests.support.door import FakeWatch
+from tests.support.foreign import open_foreign
 from tests.support.real_agent import (
     open_local,
     open_real_agent,
@@ -35,9 +37,14 @@ from transport.protocol.items import Item
 from transport.protocol.turns import TextInput, Turn, TurnStatus
 
 pytestmark = pytest.mark.codex
-VERSIONS = [v for v in ("0.163.0", "0.171.0") if v in codex_binaries()]
+VERSIONS = [
+    pytest.param(v, marks=[] if v == BUNDLED else pytest.mark.long)
+    for v in (BUNDLED, "0.171.0")
+    if v in codex_binaries()
+]
 OLD = [v for v in (WITHOUT_LOCK, "0.147.0") if v in codex_binaries()]
 SUMMING = "CONTEXT CHECKPOINT COMPACTION"  # how Codex asks for a summary
+NOBODY = FakeWatch()
 OUTSIDE = {"cmd": "touch inside; touch ../outside", "yield_time_ms": 30_000}
 ASKING = {
     "cmd": "touch ../asked",
@@ -116,16 +123,21 @@ class View:
             case _:
                 pass
 
-    async def until_ended(self, turn_id: str) -> Turn:
-        while (turn := self.turns.get(turn_id)) is None or (
-            turn.status is TurnStatus.IN_PROGRESS
-        ):
+    async def until(self, condition: Callable[[], bool]) -> None:
+        while not condition():
             await self._news.park()
-        return turn
+
+    async def until_begun(self, turn_id: str) -> None:
+        await self.until(lambda: turn_id in self.turns)
+
+    async def until_ended(self, turn_id: str) -> Turn:
+        await self.until_begun(turn_id)
+        running = TurnStatus.IN_PROGRESS
+        await self.until(lambda: self.turns[turn_id].status is not running)
+        return self.turns[turn_id]
 
     async def until_reverted(self) -> None:
-        while not self.reverted:
-            await self._news.park()
+        await self.until(lambda: bool(self.reverted))
 
     def picture(self) -> list[tuple[str, str, list[tuple[str, str]]]]:
         return [
@@ -213,13 +225,14 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(version: str, **settings: Any) -> AsyncGenerator[Stage]:
-    with trio.fail_after(120):
+async def stage(
+    version: str, *, watch: FakeWatch | None = NOBODY, **settings: Any
+) -> AsyncGenerator[Stage]:
+    """Run an Agent; `watch`: `None` looks at this machine's processes."""
+    with trio.fail_after(60):
         async with (
             open_codex_home(*RULES) as home,
-            open_real_agent(
-                home, version=version, watch=FakeWatch(), **settings
-            ) as house,
+            open_real_agent(home, version=version, watch=watch, **settings) as house,
             open_local(house) as client,
         ):
             view = View()
@@ -390,6 +403,34 @@ async def test_a_review_keeps_to_the_sandbox_and_asks_nobody(version: str) -> No
         assert (on.home.workspace / "inside").exists()
         beside = {path.name for path in on.home.workspace.parent.iterdir()}
         assert not beside & {"outside", "asked"}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_what_another_program_reviews_and_takes_back_is_told_alike(
+    version: str,
+) -> None:
+    async with stage(version, watch=None) as on:
+        codex = codex_binaries()[version]
+        async with open_foreign(codex, on.home.environ) as foreign:
+            thread_id = await foreign.start_thread(on.home.workspace, "one")
+            second = await foreign.turn(thread_id, "two")
+            target = {"type": "custom", "instructions": "Look slowly."}
+            asked = {"threadId": thread_id, "target": target}
+            review = (await foreign.request("review/start", asked))["turn"]["id"]
+            await on.home.model.wait_held("slowly")
+            await on.view.until_begun(review)
+            assert on.view.turns[review].status is TurnStatus.IN_PROGRESS
+            on.home.model.release("slowly")
+            assert (await on.view.until_ended(review)).status is TurnStatus.COMPLETED
+            await on.view.until(lambda: len(on.view.items[review]) == 4)
+            assert list(on.view.turns)[-1] == review
+            params = {"threadId": thread_id, "beforeTurnId": second["id"]}
+            await foreign.request("thread/revert", params)
+            await on.view.until_reverted()
+            assert [row[:2] for row in on.view.picture()] == [
+                row[:2] for row in await on.stored(thread_id)
+            ]
+            assert len(on.view.turns) == 1
 
 
 @pytest.mark.parametrize("version", OLD)
