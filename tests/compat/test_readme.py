@@ -88,7 +88,7 @@ def test_every_make_target_exists() -> None:
 def test_every_variable_is_read_somewhere() -> None:
     source = "".join(
         path.read_text()
-        for package in ("agent", "clients", "tests/support")
+        for package in ("adapter", "agent", "clients", "tests/support")
         for path in (ROOT / package).rglob("*.py")
     )
     for page in FRONT:

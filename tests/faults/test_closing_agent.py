@@ -35,6 +35,7 @@ async def start_thread(agent: ServedAgent, home: CodexHome) -> None:
             cwd=str(home.workspace),
             input=[TextInput(type="text", text="this never ends")],
             request_key="n" * 32,
+            wait_ms=20_000,
         )
         await client.call(THREAD_START, params, timeout_s=60)
 

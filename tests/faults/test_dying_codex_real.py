@@ -95,6 +95,7 @@ async def new_thread(client: Client, home: CodexHome, text: str = "hello") -> st
         cwd=str(home.workspace),
         input=[TextInput(type="text", text=text)],
         request_key="n" * 32,
+        wait_ms=20_000,  # a foreign codex may just say its version
     )
     started = await client.call(THREAD_START, params, timeout_s=60)
     return started.thread.id
@@ -137,9 +138,9 @@ LONG = [
     pytest.param(stage, version, marks=pytest.mark.long)
     for version in locking_versions()
     for stage in STAGES
-    if version != NEWEST or stage not in {"in the middle", "runs long"}
+    if version != NEWEST or stage != "runs long"
 ]
-QUICK = [("in the middle", NEWEST), ("runs long", NEWEST)]
+QUICK = [("runs long", NEWEST)]
 
 
 @pytest.mark.parametrize(("stage", "version"), [*QUICK, *LONG])
@@ -157,7 +158,7 @@ async def test_a_writer_that_is_killed_in_its_turn_costs_that_turn_and_no_more(
             (reader,) = app_servers(os.getpid())
             thread = await new_thread(client, home)
             await ear.first(TurnCompleted)
-            params = send_params(thread, stage, key="killed")
+            params = send_params(thread, stage, key="killed", wait_ms=20_000)
             first = await client.call(TURN_START, params, timeout_s=60)
             assert first.turn is not None
             await ear.until(lambda: reached(ear))
@@ -211,7 +212,7 @@ async def test_a_message_that_lay_in_the_pipe_of_a_killed_writer_is_not_sent_aga
             (writer,) = writers(reader)
             await freeze(writer)
             requests = len(home.model.requests)
-            params = send_params(thread, "lost", key="lost")
+            params = send_params(thread, "lost", key="lost", wait_ms=20_000)
 
             async def send_it() -> None:
                 with pytest.raises(OutcomeUnknown):

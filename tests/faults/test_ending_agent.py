@@ -67,6 +67,7 @@ async def new_thread(client: Client, home: CodexHome, text: str = "hello") -> st
         cwd=str(home.workspace),
         input=[TextInput(type="text", text=text)],
         request_key="n" * 32,
+        wait_ms=20_000,  # a foreign codex may just say its version
     )
     return (await client.call(THREAD_START, params, timeout_s=60)).thread.id
 
@@ -140,7 +141,7 @@ async def test_a_second_signal_cuts_an_act_short_and_its_outcome_is_on_record() 
                 await ear.first(TurnCompleted)
                 (writer,) = set(agent.app_servers()) - {reader}
                 await freeze(writer)
-                params = send_params(thread, "lost", key="lost")
+                params = send_params(thread, "lost", key="lost", wait_ms=20_000)
                 nursery.start_soon(never_answered, client, params)
                 while not unread(writer):
                     await trio.lowlevel.checkpoint()
@@ -180,7 +181,7 @@ async def is_unknown_and_goes_on(home: CodexHome, thread: str, text: str) -> Non
     ):
         requests = len(home.model.requests)
         with pytest.raises(OutcomeUnknown):
-            params = send_params(thread, text, key=text)
+            params = send_params(thread, text, key=text, wait_ms=20_000)
             await client.call(TURN_START, params, timeout_s=60)
         assert len(home.model.requests) == requests
         turn = await send_to_end(client, thread, "go on", key="next")
@@ -206,7 +207,7 @@ async def test_a_codex_that_hangs_outlives_a_killed_agent_until_the_next_one() -
                 await ear.first(TurnCompleted)
                 (writer,) = set(agent.app_servers()) - {reader}
                 await freeze(writer)
-                params = send_params(thread, "lost", key="lost")
+                params = send_params(thread, "lost", key="lost", wait_ms=20_000)
                 nursery.start_soon(never_answered, client, params)
                 while not unread(writer):
                     await trio.lowlevel.checkpoint()
@@ -302,6 +303,7 @@ async def test_an_agent_killed_while_it_starts_or_closes_stops_no_next_one(
                 assert (await status(client)).gate.state is GatePosition.OPEN
 
 
+@pytest.mark.long
 async def test_a_second_agent_on_the_same_folder_says_who_holds_it_since_when() -> None:
     with trio.fail_after(60):
         async with (

@@ -53,6 +53,7 @@ async def new_thread(client: Client, cwd: str) -> str:
         cwd=cwd,
         input=[TextInput(type="text", text="hello")],
         request_key="n" * 32,
+        wait_ms=20_000,
     )
     started = await client.call(THREAD_START, params, timeout_s=60)
     read = threads.ThreadReadParams(thread_id=started.thread.id)

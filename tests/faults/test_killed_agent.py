@@ -21,9 +21,14 @@ from tests.support.served_agent import (
 from transport.client import Client, ClientEvent, DeltaSeen, EventSeen, Resumed
 from transport.errors import OutcomeUnknown
 from transport.protocol import approvals, threads
-from transport.protocol.events import ApprovalRequested, ItemStarted
+from transport.protocol.events import (
+    ApprovalRequested,
+    ItemCompleted,
+    ItemStarted,
+    TurnStarted,
+)
 from transport.protocol.gateway import GatePosition
-from transport.protocol.items import Command
+from transport.protocol.items import AgentMessage, Command
 from transport.protocol.methods import (
     APPROVAL_LIST,
     QUEUE_LIST,
@@ -49,6 +54,8 @@ RULES = (
     Rule("in the middle", [[{"partial": "some words that"}, {"hold": "the rest"}]]),
     Rule("needs a yes", [[ASKING]]),
     Rule("runs long", [[command()]]),
+    Rule("says nothing", [[{"hold": "all"}]]),
+    Rule("nearly done", [[{"msg": "all of it"}, {"hold": "the end"}]]),
 )
 
 
@@ -68,12 +75,26 @@ def is_command(event: ClientEvent) -> bool:
     )
 
 
+def is_start(event: ClientEvent) -> bool:
+    return isinstance(event, EventSeen) and isinstance(event.data, TurnStarted)
+
+
+def is_whole(event: ClientEvent) -> bool:
+    """The model's message has ended, its turn has not."""
+    return (
+        isinstance(event, EventSeen)
+        and isinstance(event.data, ItemCompleted)
+        and isinstance(event.data.item, AgentMessage)
+    )
+
+
 async def new_thread(client: Client, home: CodexHome) -> str:
     """Make a thread with one turn that has ended."""
     params = threads.ThreadStartParams(
         cwd=str(home.workspace),
         input=[TextInput(type="text", text="hello")],
         request_key="n" * 32,
+        wait_ms=20_000,
     )
     started = await client.call(THREAD_START, params, timeout_s=60)
     read = threads.ThreadReadParams(thread_id=started.thread.id)
@@ -109,6 +130,8 @@ async def kill(agent: ServedAgent, mark: str) -> None:
         ("in the middle", is_delta),
         ("needs a yes", is_question),
         ("runs long", is_command),
+        pytest.param("says nothing", is_start, marks=pytest.mark.long),
+        pytest.param("nearly done", is_whole, marks=pytest.mark.long),
     ],
 )
 async def test_nothing_lives_on_and_the_next_agent_goes_on_where_it_was(

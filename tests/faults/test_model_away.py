@@ -71,6 +71,7 @@ async def test_a_provider_that_is_away_is_told_and_a_stop_works(version: str) ->
                     cwd=str(home.workspace),
                     input=[TextInput(type="text", text="hello")],
                     request_key="n" * 32,
+                    wait_ms=20_000,
                 )
                 started = await client.call(THREAD_START, params, timeout_s=60)
                 await ear.until(lambda: "modelRetry" in ear.notices())
