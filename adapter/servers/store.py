@@ -34,6 +34,7 @@ from adapter.servers.app_server import AppServer
 from adapter.servers.turn_pages import Row, TurnPages
 from adapter.servers.turn_rows import read_fitting
 from adapter.shapes.history import stored_item, thread_from
+from adapter.shapes.reviews import items_as_told
 from adapter.shapes.shapes import (
     MISFITS,
     mapping,
@@ -78,8 +79,9 @@ class CodexStore:
         rows, following = await self._rows(
             thread_id, turn_id=turn_id, cursor=cursor, limit=limit, order=order
         )
-        items = tuple(stored_item(row.item, row.frame) for row in rows)
-        return ItemPage(items=items, next_cursor=following)
+        items = [stored_item(row.item, row.frame) for row in rows]
+        told = items_as_told(items, newest_first=order == "desc")
+        return ItemPage(items=tuple(told), next_cursor=following)
 
     async def item_texts(
         self, thread_id: str, item_id: str, *, turn_id: str | None

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from adapter.shapes.shapes import mapping, maybe_id, sequence, wire_id
+from transport.protocol.items import Item, Review, UserMessage
+from transport.protocol.work_items import ReviewPhase
 
 Raw = Mapping[str, Any]
 _BEGINS: Final = "enteredReviewMode"
@@ -45,6 +47,23 @@ def as_told(rows: Sequence[Raw], *, follows: bool, goes_on: bool) -> list[Raw]:
             told[root] = {**row, "id": root, "rootTurnId": root}
     order = [_root(row) or wire_id(row["id"]) for row in rows]
     return [told[one] for one in dict.fromkeys(order) if one in told]
+
+
+def items_as_told(items: Sequence[Item], *, newest_first: bool) -> list[Item]:
+    """Return items with what a review's model was asked under the review's own turn.
+
+    It comes right behind the item with which the review begins.
+    """
+    told = [*items]
+    step = 1 if newest_first else -1
+    for index, item in enumerate(items):
+        beside = index + step
+        if not isinstance(item, UserMessage) or not 0 <= beside < len(items):
+            continue
+        before = items[beside]
+        if isinstance(before, Review) and before.phase is ReviewPhase.ENTERED:
+            told[index] = item.model_copy(update={"turn_id": before.turn_id})
+    return told
 
 
 def _root(row: Raw) -> str | None:

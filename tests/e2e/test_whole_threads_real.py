@@ -29,8 +29,8 @@ from tests.support.real_agent import (
 from transport.background import open_background
 from transport.client import Client, EventSeen, Resumed
 from transport.errors import Conflict, InvalidParams, NotFound, UnavailableFeature
+from transport.protocol import contents, methods, reviews, thread_acts, threads, turns
 from transport.protocol import events as told
-from transport.protocol import methods, reviews, thread_acts, threads, turns
 from transport.protocol.capabilities import CapabilitiesParams, CapabilityStatus
 from transport.protocol.gateway import LeaseState
 from transport.protocol.items import Item
@@ -351,6 +351,10 @@ async def test_a_review_is_one_turn_live_and_stored_and_can_be_taken_back(
         last = await on.send(thread_id, "two")
         assert await on.stored(thread_id) == on.view.picture()
         assert list(on.view.turns) == [*ids, turn.id, last]
+        for order in ("asc", "desc"):
+            listed = contents.ItemListParams(thread_id=thread_id, order=order)
+            page = await on.client.call(methods.ITEM_LIST, listed)
+            assert {item.turn_id for item in page.items} == set(on.view.turns)
 
         forked = thread_acts.ThreadForkParams(
             thread_id=thread_id,
@@ -360,8 +364,8 @@ async def test_a_review_is_one_turn_live_and_stored_and_can_be_taken_back(
         )
         fork = await on.client.call(methods.THREAD_FORK, forked, timeout_s=60)
         params = turns.TurnListParams(thread_id=fork.thread.id, order="asc")
-        page = await on.client.call(methods.TURN_LIST, params)
-        assert [one.id for one in page.turns] == [*ids, fork.turn.id]
+        found = await on.client.call(methods.TURN_LIST, params)
+        assert [one.id for one in found.turns] == [*ids, fork.turn.id]
         await on.view.until_ended(fork.turn.id)
         del on.view.turns[fork.turn.id]
 
