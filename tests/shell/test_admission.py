@@ -1002,15 +1002,16 @@ async def test_an_interrupt_of_a_foreign_turn_names_who_runs_it(
             await house.door.admission.interrupt(LOCAL, stop("t1"))
 
 
-async def test_an_interrupt_that_is_not_answered_is_unknown(
+async def test_an_interrupt_that_is_not_answered_ends_the_writer_and_so_the_turn(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     async with open_house(tmp_path) as house:
         writer, turn_id = await run_one(house)
         writer.hangs = True
-        with pytest.raises(OutcomeUnknown):
-            await house.door.admission.interrupt(LOCAL, stop(turn_id))
-        assert row_state(tmp_path, OTHER_KEY) is RowState.UNKNOWN
+        await house.door.admission.interrupt(LOCAL, stop(turn_id))
+        assert writer.reaped
+        assert house.door.pool.leases() == []
+        assert row_state(tmp_path, OTHER_KEY) is RowState.DONE
 
 
 async def test_revoke_can_stop_what_the_device_started_and_nothing_else(
