@@ -26,6 +26,14 @@ def at_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
+def in_foreground() -> bool:
+    """Whether the terminal is ours to ask on; a job of `&` would be stopped for it."""
+    try:
+        return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    except OSError:  # a terminal without job control
+        return True
+
+
 async def confirm(question: str) -> bool:
     """Ask; only `y` and `yes` are a yes, and an empty line or the end of input a no.
 

@@ -11,7 +11,7 @@ from typing import Final
 import trio
 
 from clients.cli.answering import plain_answer
-from clients.cli.asking import at_terminal, confirm, read_line
+from clients.cli.asking import at_terminal, confirm, in_foreground, read_line
 from clients.cli.exits import CommandError, refusal_text
 from clients.cli.filling import from_person
 from clients.cli.lines.approvals import approval_lines
@@ -68,8 +68,10 @@ class InPlace:
 
     def offer(self, approval: Approval) -> None:
         """Ask about this one; it has just been shown, whole."""
-        may = _SCOPE in self._client.opened.device.scopes
-        if not (self._ask and may and approval.state is ApprovalState.PENDING):
+        may = self._ask and _SCOPE in self._client.opened.device.scopes
+        if not may or approval.state is not ApprovalState.PENDING:
+            return
+        if not in_foreground():
             return
         if self._open is not None:
             self._next.append(approval)

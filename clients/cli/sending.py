@@ -94,7 +94,7 @@ async def steer(
         thread_id = await find_thread(client, thread)
         params = TurnSteerParams(
             thread_id=thread_id,
-            turn_id=turn or await _running_turn(client, thread_id),
+            turn_id=turn or await _running_turn(client, thread_id, "`threadgate send`"),
             input=await message_parts(screen, client, text, enclosed),
             request_key=key or request_key(),
             wait_ms=wait_ms,
@@ -116,7 +116,7 @@ async def interrupt(
         thread_id = await find_thread(client, thread)
         params = TurnInterruptParams(
             thread_id=thread_id,
-            turn_id=turn or await _running_turn(client, thread_id),
+            turn_id=turn or await _running_turn(client, thread_id, None),
             background=background,
             request_key=request_key(),
         )
@@ -187,8 +187,9 @@ async def _last_turn(client: Client, thread_id: str) -> str | None:
     return newest.id if newest is not None else None
 
 
-async def _running_turn(client: Client, thread_id: str) -> str:
+async def _running_turn(client: Client, thread_id: str, instead: str | None) -> str:
     newest = await _newest_turn(client, thread_id)
     if newest is None or newest.status is not TurnStatus.IN_PROGRESS:
-        raise FailedError("no turn runs in this thread: there is nothing to stop")
+        what = "there is nothing to stop" if instead is None else f"use {instead}"
+        raise FailedError(f"no turn runs in this thread: {what}")
     return newest.id

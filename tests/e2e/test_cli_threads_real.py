@@ -52,7 +52,7 @@ async def stage() -> AsyncGenerator[Stage]:
 
 async def begun(who: Actor, *args: str) -> tuple[str, str]:
     """Run a command that begins a thread; return its id and what was said."""
-    said = await who.run(*args)
+    said = await who.run(*args, quiet=True)  # its words go into a failure
     found = re.search(r"(?:new thread|forked to) (\S+) as turn", said)
     assert found is not None, said
     return found[1], said
