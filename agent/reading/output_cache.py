@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from adapter.runtime import ItemClosed, ItemDelta, ItemOpened, RuntimeEvent
+from adapter.runtime import Emitted, ItemClosed, ItemDelta, ItemOpened, RuntimeEvent
 from adapter.runtime_store import HeldText, TextName
 from agent.limits import OUTPUT_CACHE, OUTPUT_ENTRY, OUTPUT_TEXT
-from transport.protocol.events import DeltaChannel
+from transport.protocol.events import DeltaChannel, ThreadRemoved, ThreadReverted
 from transport.protocol.items import (
     AgentMessage,
     Command,
@@ -84,6 +84,8 @@ class OutputCache:
                 self._open(event)
             case ItemClosed():
                 self._close(event)
+            case Emitted(data=ThreadRemoved() | ThreadReverted() as gone):
+                self._forget(gone.thread_id)  # what stays is read from history
             case _:
                 return
         while self.bytes > self._most:
@@ -101,6 +103,10 @@ class OutputCache:
             name: HeldText(data=bytes(text.data), total=None)
             for name, text in entry.growing.items()
         }
+
+    def _forget(self, thread_id: str) -> None:
+        for key in [one for one in self._entries if one[0] == thread_id]:
+            self._drop(key)
 
     def _open(self, event: ItemOpened) -> None:
         key = (event.thread_id, event.item.id)

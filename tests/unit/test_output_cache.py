@@ -1,12 +1,18 @@
 """Whole texts of this run: what is there is exact, what is not is said, all is bounded."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.runtime import ItemClosed, ItemDelta, ItemOpened
+from adapter.runtime import Emitted, ItemClosed, ItemDelta, ItemOpened
 from adapter.runtime_store import HeldText
 from agent.reading.output_cache import OutputCache
-from transport.protocol.events import DeltaChannel
+from transport.protocol.events import (
+    DeltaChannel,
+    EventData,
+    ThreadRemoved,
+    ThreadReverted,
+)
 from transport.protocol.items import (
     AgentMessage,
     ChangeKind,
@@ -173,3 +179,26 @@ def test_its_bytes_are_counted_right_and_bounded(
         found = [cache.texts("thr", one) or {} for one in "abc"]
         known = sum(len(text.data) for texts in found for text in texts.values())
         assert cache.bytes == known + 512 * len(cache)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        ThreadRemoved(thread_id="gone", reason="deleted"),
+        ThreadReverted(thread_id="gone", last_turn_id="t0"),
+    ],
+    ids=["removed", "reverted"],
+)
+def test_nothing_is_kept_of_what_a_thread_has_lost(data: EventData) -> None:
+    cache = OutputCache()
+    for thread_id in ("gone", "here"):
+        item = AgentMessage(
+            id="m1", turn_id="t1", status=ItemStatus.COMPLETED, text="Hello."
+        )
+        cache.take(
+            ItemClosed(at=1, thread_id=thread_id, root_thread_id=None, item=item)
+        )
+    cache.take(Emitted(at=2, thread_id="gone", data=data))
+    assert cache.texts("gone", "m1") is None
+    assert cache.texts("here", "m1") is not None
+    assert len(cache) == 1
