@@ -129,7 +129,7 @@ class Journal:
         ]
         limit = KEPT_TEXT
         while True:
-            opens = [Open(ref=o.ref, seq=o.seq, item=o.now(limit)) for o in found]
+            opens = [one.told(limit) for one in found]
             sizes = [len(pack(one.wire())) for one in opens]
             if sum(sizes) <= OPEN_ANSWER:
                 return opens

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from agent.edge_limits import KEPT_PARTS, KEPT_TEXT
-from transport.protocol.events import DeltaChannel
+from transport.protocol.events import DeltaChannel, Open
 from transport.protocol.items import (
     AgentMessage,
     Command,
@@ -98,6 +98,16 @@ class OpenItem:
             kept = KeptText(_text_of(self.item, channel, part))
             self._texts[channel, part] = kept
         kept.add(text)
+
+    def told(self, limit: int) -> Open:
+        """Return it as a client is told of it."""
+        return Open(
+            ref=self.ref,
+            seq=self.seq,
+            item=self.now(limit),
+            thread_id=self.thread_id,
+            root_thread_id=self.root_thread_id,
+        )
 
     def now(self, limit: int = KEPT_TEXT) -> Item:
         """Return the item with its text so far, each text cut to `limit` bytes."""

@@ -224,11 +224,16 @@ JOURNAL_EVENTS: Final[dict[str, type[EventData]]] = {
 
 
 class Open(WireModel):
-    """An item in progress as of a head, with its text so far. `seq`: last event in it."""
+    """An item in progress as of a head, with its text so far. `seq`: last event in it.
+
+    Whose it is must be said: on a resume it comes before the events that began it.
+    """
 
     ref: int
     seq: int
     item: Item
+    thread_id: str | None = None
+    root_thread_id: str | None = None
 
 
 class Gap(EventData):
