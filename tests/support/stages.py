@@ -251,6 +251,19 @@ async def approval_pending(course: Course) -> AsyncGenerator[Running]:
 
 
 @asynccontextmanager
+async def approval_unanswered(course: Course) -> AsyncGenerator[Running]:
+    """Nobody will answer: it goes on at the deadline."""
+    text = "needs a yes"
+    async with _seen(course.client) as seen:
+        await course.send(text)
+        await seen.first(is_question)
+        yield Running(
+            text=text, go_on=trio.lowlevel.checkpoint, ended=lambda: _end_of(seen)
+        )
+    assert not (course.home.workspace / "allowed.txt").exists()
+
+
+@asynccontextmanager
 async def approval_answering(course: Course) -> AsyncGenerator[Running]:
     """The yes is in the pipe of a writer that does not read it yet."""
     text = "needs a yes"
