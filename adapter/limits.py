@@ -97,4 +97,5 @@ APPROVALS_OPEN: Final = 64  # waiting at once in one process
 APPROVALS_KEPT: Final = 256  # that ended, for a device that repeats its answer
 APPROVAL_MS: Final = 300_000
 DEADLINES_S: Final = 5.0  # looked at this often while one is open: a sleep stops timers
+KNOWN_THREADS: Final = 4_096  # that one process has spoken of (≈ 1 KB each)
 KNOWN_MODES: Final = 10_000  # threads whose history mode is remembered (≈ 1 MB)

@@ -50,10 +50,10 @@ def status_said(live: Live, thread_id: str, raw: Raw, at: int) -> Events:
 def removed(live: Live, thread_id: str, reason: str, at: int) -> Events:
     """The thread is gone from the lists; what ran in it ends first."""
     events = cut_off(live, thread_id, at)
-    node = live.tree.node(thread_id)
-    node.base = node.shown = None  # it is described anew when it is loaded again
     gone = ThreadRemoved(thread_id=thread_id, reason=reason)
-    return [*events, live.event(thread_id, gone, at)]
+    events.append(live.event(thread_id, gone, at))
+    live.tree.drop(thread_id)  # it is described anew when it is loaded again
+    return events
 
 
 def reverted(live: Live, thread_id: str, left: str, at: int) -> Events:

@@ -9,6 +9,7 @@ others in it are its children.
 from dataclasses import dataclass
 from typing import Final
 
+from adapter.limits import KNOWN_THREADS
 from transport.protocol.gateway import LeaseState
 from transport.protocol.goals import Goal, GoalStatus
 from transport.protocol.threads import Thread, ThreadMode, ThreadStatus
@@ -80,7 +81,21 @@ class Tree:
         parent = next(iter(self._roots)) if len(self._roots) == 1 else None
         node = Node(id=thread_id, parent=parent, untold=parent is not None)
         self.nodes[thread_id] = node
+        if len(self.nodes) > KNOWN_THREADS:
+            self._forget_some()
         return node
+
+    def drop(self, thread_id: str) -> None:
+        """The thread is gone; if it comes back it is described anew."""
+        self.nodes.pop(thread_id, None)
+        self._roots.discard(thread_id)
+
+    def _forget_some(self) -> None:
+        """A reader hears of threads for weeks: forget the older half of those of which
+        nothing has to be kept."""
+        idle = [one.id for one in self.nodes.values() if not (one.adopted or one.active)]
+        for thread_id in idle[: KNOWN_THREADS // 2]:
+            del self.nodes[thread_id]
 
     def adopt(self, thread: Thread, *, parent: str | None) -> Node:
         """Note a thread that we loaded; a root unless it has a parent here."""

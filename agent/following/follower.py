@@ -148,6 +148,8 @@ class Follower:
         if event.thread_id is None or isinstance(event, ItemDelta):
             return
         self._ours.add(event.thread_id)
+        if len(self._ours) > TOLD_THREADS:  # nobody is subscribed, so none was let go
+            self._ours = {one for one in self._ours if self._is_ours(one)}
         told = self._told.get(event.thread_id)
         if told is None:
             told = self._keep(Told(event.thread_id, root=event.root_thread_id))
@@ -159,7 +161,7 @@ class Follower:
         gone, or that we gave it another title."""
         match event:
             case Emitted(data=ThreadRemoved(thread_id=thread_id)):
-                self._told.pop(thread_id, None)
+                self._drop(thread_id)
                 self._list.forget(thread_id)
             case Emitted(data=ThreadChanged(thread=thread)):
                 self._list.note(thread)
@@ -211,6 +213,7 @@ class Follower:
             self._news.setdefault(thread_id, None)
         for thread_id in [*self._news]:
             await self._sync(thread_id)
+        self._look_new &= self._told.keys()  # others could not be read
         for thread_id, pace in self._paces:
             due = pace.due <= trio.current_time() and self._may_move(thread_id)
             if due and self._interest:
@@ -313,8 +316,7 @@ class Follower:
                 self._pool.renamed(thread_id, row.title)
         for thread_id, reason in found.gone.items():
             if not self._is_ours(thread_id):
-                self._told.pop(thread_id, None)
-                self._news.pop(thread_id, None)
+                self._drop(thread_id)
                 data = ThreadRemoved(thread_id=thread_id, reason=reason)
                 self._say(thread_id, data)
 
@@ -385,6 +387,13 @@ class Follower:
     def _begins(self, thread_id: str) -> bool:
         """Whether a sub-agent's start was seen, so that all of it is news."""
         return any(one.children.get(thread_id) is False for one in self._told.values())
+
+    def _drop(self, thread_id: str) -> None:
+        """The thread is gone, and all that was kept of it."""
+        self._told.pop(thread_id, None)
+        self._news.pop(thread_id, None)
+        self._look_new.discard(thread_id)
+        self._ours.discard(thread_id)
 
     def _keep(self, told: Told) -> Told:
         self._told[told.thread_id] = told

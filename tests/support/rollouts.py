@@ -70,21 +70,21 @@ class Recording:
         path.parent.mkdir(parents=True, exist_ok=True)
         count = len(self.turns) if turns is None else turns
         with path.open("wb") as file:
-            lines = self._lines(thread_id, number, at_ms, count)
+            names = {self.thread_id: thread_id}
+            if cwd is not None:
+                names[str(self.head[0]["payload"]["cwd"])] = cwd
+            lines = self._lines(names, number, at_ms, count)
             for ordinal, line in enumerate(lines):
                 if "ordinal" in line:
                     line["ordinal"] = ordinal
-                if cwd is not None and "cwd" in line["payload"]:
-                    line["payload"]["cwd"] = cwd
                 if change is not None:
                     change(line["payload"])
                 file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
         return thread_id
 
     def _lines(
-        self, thread_id: str, number: int, at_ms: int, count: int
+        self, names: Mapping[str, str], number: int, at_ms: int, count: int
     ) -> Iterator[Line]:
-        names = {self.thread_id: thread_id}
         for line in self.head:
             yield _moved(_renamed(line, names), at_ms - _ms(self.head[0]["timestamp"]))
         for place in range(count):

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from adapter.errors import AnswerShapeError
 from adapter.events.normalize import Normalizer
 from adapter.events.notifications import NOTIFICATIONS
+from adapter.events.tree import Tree
+from adapter.limits import KNOWN_THREADS
 from adapter.runtime import Emitted, ItemClosed, ItemDelta, ItemOpened, RuntimeEvent
 from tests.support import codex_says as says
 from tests.support.codex_says import AT, CHILD, THREAD, Raw
@@ -754,3 +756,14 @@ def test_nothing_that_codex_could_say_raises(said: list[tuple[str, Any]]) -> Non
         codex.normalizer.notification(method, params, AT)
     codex.normalizer.died(AT, "enough")
     assert not codex.busy()
+
+
+def test_a_reader_that_hears_of_thousands_of_threads_forgets_the_older_ones() -> None:
+    tree = Tree()
+    for number in range(3 * KNOWN_THREADS):
+        tree.node(f"t{number}")
+        assert len(tree.nodes) <= KNOWN_THREADS
+    newest = f"t{3 * KNOWN_THREADS - 1}"
+    assert newest in tree.nodes
+    tree.drop(newest)
+    assert newest not in tree.nodes
