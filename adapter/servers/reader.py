@@ -74,7 +74,7 @@ class CodexReader:
         self._scanned = trio.Event()
         self._firsts = Firsts(FIRST_TURNS)
         self._kinds: dict[str, _Kind] = {}
-        self._store = CodexStore(server, self._read)
+        self._store = CodexStore(server, self._read, self._is_child)
 
     @property
     def contents(self) -> StoreContents:
@@ -255,6 +255,9 @@ class CodexReader:
         if thread_id not in self._kinds:
             await self._read_raw(thread_id)
         return self._kinds[thread_id]
+
+    async def _is_child(self, thread_id: str) -> bool:
+        return (await self._known(thread_id)).is_child
 
     async def _read_raw(self, thread_id: str) -> Mapping[str, Any]:
         answer = await self._read(commands.read_thread(thread_id))

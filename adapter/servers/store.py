@@ -31,10 +31,11 @@ from adapter.runtime_store import (
 )
 from adapter.servers import turn_pages as pages
 from adapter.servers.app_server import AppServer
+from adapter.servers.review_turns import inner_turn, told_turns
 from adapter.servers.turn_pages import Row, TurnPages
 from adapter.servers.turn_rows import read_fitting
 from adapter.shapes.history import stored_item, thread_from
-from adapter.shapes.reviews import items_as_told
+from adapter.shapes.reviews import is_beginning, items_as_told
 from adapter.shapes.shapes import (
     MISFITS,
     mapping,
@@ -47,6 +48,7 @@ from adapter.shapes.shapes import (
 from adapter.shapes.texts import one_line
 from adapter.shapes.whole_texts import whole_texts
 from transport.protocol.contents import ItemHit
+from transport.protocol.items import Item
 
 Read = Callable[[Command], Awaitable[dict[str, Any]]]
 _BY_TURNS: Final = "turns:"  # how a cursor begins that goes through turns
@@ -55,12 +57,19 @@ _BY_TURNS: Final = "turns:"  # how a cursor begins that goes through turns
 class CodexStore:
     """`StoreContents` and `StoreActs` over the reader's app-server.
 
-    `read` asks, and tries a read that fails for a moment once more.
+    `read` asks, and tries a read that fails for a moment once more. `is_child`: whether
+    a thread is a sub-agent's, whose turns all work for their parent's.
     """
 
-    def __init__(self, server: AppServer, read: Read) -> None:
+    def __init__(
+        self,
+        server: AppServer,
+        read: Read,
+        is_child: Callable[[str], Awaitable[bool]],
+    ) -> None:
         self._server = server
         self._read = read
+        self._is_child = is_child
         self._turns = TurnPages(read)
         self._firsts = Firsts(FIRST_ITEMS)
 
@@ -81,17 +90,44 @@ class CodexStore:
         )
         items = [stored_item(row.item, row.frame) for row in rows]
         told = items_as_told(items, newest_first=order == "desc")
+        first_page = cursor is None if order == "asc" else following is None
+        if turn_id is not None and first_page and (told or cursor is None):
+            told = await self._with_prompt(thread_id, turn_id, told, order)
         return ItemPage(items=tuple(told), next_cursor=following)
+
+    async def _with_prompt(
+        self, thread_id: str, turn_id: str, items: list[Item], order: str
+    ) -> list[Item]:
+        """Put what a review's model was asked behind the item with which it begins.
+
+        `items`: the oldest of this turn. While a review runs, it has none of its own.
+        """
+        begins = 0 if order == "asc" else -1
+        if items and not is_beginning(items[begins]):
+            return items
+        inner = await self._inner(thread_id, turn_id)
+        if inner is None:
+            return items
+        rows, _ = await self._rows(
+            thread_id, turn_id=inner, cursor=None, limit=ITEMS_A_PAGE, order=order
+        )
+        asked = [stored_item(row.item, row.frame) for row in rows]
+        prompt = [one.model_copy(update={"turn_id": turn_id}) for one in asked]
+        place = len(items[:1]) if order == "asc" else len(items[:-1])
+        return [*items[:place], *prompt, *items[place:]]
+
+    async def _inner(self, thread_id: str, turn_id: str) -> str | None:
+        if await self._is_child(thread_id):
+            return None
+        return await inner_turn(self._read, thread_id, turn_id)
 
     async def item_texts(
         self, thread_id: str, item_id: str, *, turn_id: str | None
     ) -> Mapping[TextName, HeldText] | None:
         """Return an item's texts; without its turn the newest items are looked through."""
         if turn_id is not None:
-            command = store_commands.read_item(thread_id, turn_id, item_id)
             try:
-                rows, _ = pages.rows_of(await self._read(command))
-                return whole_texts(rows[0].item) if rows else None
+                return await self._texts_in(thread_id, turn_id, item_id)
             except CodexRefusedError as exc:
                 if not not_offered(exc):
                     raise
@@ -113,6 +149,20 @@ class CodexStore:
                     break
                 looked += max(1, len(rows))
         return None
+
+    async def _texts_in(
+        self, thread_id: str, turn_id: str, item_id: str
+    ) -> Mapping[TextName, HeldText] | None:
+        """Return the texts of an item of this turn, or of the one it works through."""
+        command = store_commands.read_item(thread_id, turn_id, item_id)
+        rows, _ = pages.rows_of(await self._read(command))
+        if not rows:
+            inner = await self._inner(thread_id, turn_id)
+            if inner is None:
+                return None
+            command = store_commands.read_item(thread_id, inner, item_id)
+            rows, _ = pages.rows_of(await self._read(command))
+        return whole_texts(rows[0].item) if rows else None
 
     async def search(
         self, query: str, *, archived: bool, cursor: str | None, limit: int
@@ -148,11 +198,23 @@ class CodexStore:
             store_commands.find(thread_id, query, cursor=cursor, limit=limit)
         )
         try:
-            hits = tuple(_hit(mapping(row)) for row in sequence(answer["data"]))
+            hits = [_hit(mapping(row)) for row in sequence(answer["data"])]
             following = maybe_text(answer.get("nextCursor"))
         except MISFITS as exc:
             raise AnswerShapeError(store_commands.FIND, why(exc)) from exc
-        return FoundItems(hits=hits, next_cursor=following)
+        told = await self._told(thread_id, hits)
+        return FoundItems(hits=tuple(told), next_cursor=following)
+
+    async def _told(self, thread_id: str, hits: list[ItemHit]) -> list[ItemHit]:
+        """Return hits in what a review's model was asked under the review's own turn."""
+        if not hits or await self._is_child(thread_id):
+            return hits
+        found = {hit.turn_id for hit in hits}
+        told = await told_turns(self._read, thread_id, found)
+        return [
+            hit.model_copy(update={"turn_id": told.get(hit.turn_id, hit.turn_id)})
+            for hit in hits
+        ]
 
     # StoreActs
 

@@ -15,11 +15,10 @@ from adapter.calls.commands import Command
 from adapter.calls.proof import RunProof
 from adapter.calls.refusals import NO_BOUNDARY
 from adapter.errors import AnswerShapeError, CodexRefusedError, NoAnswerError
-from adapter.limits import BOUNDARY_PAGES, PROOF_S, TURNS_LOOKED
+from adapter.limits import PROOF_S
 from adapter.runtime import Guard
 from adapter.servers.app_server import AppServer
-from adapter.shapes.reviews import inner_of
-from adapter.shapes.shapes import MISFITS, mapping, maybe_text, sequence, why
+from adapter.servers.review_turns import inner_turn
 from generated.codex import ReviewTarget as CodexTarget
 from transport.errors import UnavailableFeature
 from transport.protocol.reviews import (
@@ -104,23 +103,10 @@ async def start_of_review(
     """
     if NO_BOUNDARY not in refusal.message:
         raise refusal
-    cursor: str | None = None
-    for _ in range(BOUNDARY_PAGES):
-        command = commands.list_turns(
-            thread_id, cursor=cursor, limit=TURNS_LOOKED, order="desc", items="none"
-        )
-        answer = await server.call(command)
-        try:
-            rows = [mapping(row) for row in sequence(answer["data"])]
-            cursor = maybe_text(answer.get("nextCursor"))
-            inner = inner_of(rows, turn_id)
-        except MISFITS as exc:
-            raise AnswerShapeError(command.method, why(exc)) from exc
-        if inner is not None:
-            return inner
-        if cursor is None:
-            break
-    raise refusal
+    inner = await inner_turn(server.call, thread_id, turn_id)
+    if inner is None:
+        raise refusal
+    return inner
 
 
 def _target(target: ReviewTarget) -> CodexTarget:

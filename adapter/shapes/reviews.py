@@ -22,6 +22,12 @@ def inner_of(rows: Sequence[Raw], turn_id: str) -> str | None:
     return next((wire_id(row["id"]) for row in rows if _root(row) == turn_id), None)
 
 
+def roots_of(rows: Sequence[Raw]) -> dict[str, str]:
+    """Return the turn that each row works for, of those that work for another."""
+    roots = {wire_id(row["id"]): _root(row) for row in rows}
+    return {one: root for one, root in roots.items() if root is not None}
+
+
 def has_inner(rows: Sequence[Raw]) -> bool:
     """Whether a row works for another turn: a review's does, and a sub-agent's."""
     return any(_root(row) is not None for row in rows)
@@ -61,9 +67,14 @@ def items_as_told(items: Sequence[Item], *, newest_first: bool) -> list[Item]:
         if not isinstance(item, UserMessage) or not 0 <= beside < len(items):
             continue
         before = items[beside]
-        if isinstance(before, Review) and before.phase is ReviewPhase.ENTERED:
+        if is_beginning(before):
             told[index] = item.model_copy(update={"turn_id": before.turn_id})
     return told
+
+
+def is_beginning(item: Item) -> bool:
+    """Whether a review begins with it."""
+    return isinstance(item, Review) and item.phase is ReviewPhase.ENTERED
 
 
 def _root(row: Raw) -> str | None:

@@ -351,10 +351,30 @@ async def test_a_review_is_one_turn_live_and_stored_and_can_be_taken_back(
         last = await on.send(thread_id, "two")
         assert await on.stored(thread_id) == on.view.picture()
         assert list(on.view.turns) == [*ids, turn.id, last]
+        told: list[Item] = []
         for order in ("asc", "desc"):
             listed = contents.ItemListParams(thread_id=thread_id, order=order)
             page = await on.client.call(methods.ITEM_LIST, listed)
             assert {item.turn_id for item in page.items} == set(on.view.turns)
+            listed = contents.ItemListParams(
+                thread_id=thread_id, turn_id=turn.id, order=order
+            )
+            page = await on.client.call(methods.ITEM_LIST, listed)
+            told = list(page.items) if order == "asc" else page.items[::-1]
+            assert shape(told) == items
+            assert {item.turn_id for item in told} == {turn.id}
+        prompt = told[1].id
+        words = contents.ThreadFindParams(thread_id=thread_id, query="code changes")
+        hits = (await on.client.call(methods.THREAD_FIND, words)).hits
+        assert (turn.id, prompt) in {(hit.turn_id, hit.item_id) for hit in hits}
+        assert {hit.turn_id for hit in hits} <= set(on.view.turns)
+        await on.revert(thread_id, last, expected_last_turn_id=last)
+        await on.view.until_reverted()  # what this run told is read from history now
+        whole = contents.ItemOutputParams(
+            thread_id=thread_id, turn_id=turn.id, item_id=prompt, field="text"
+        )
+        text = await on.client.call(methods.ITEM_OUTPUT, whole)
+        assert b"code changes" in text.bytes
 
         forked = thread_acts.ThreadForkParams(
             thread_id=thread_id,
@@ -369,9 +389,8 @@ async def test_a_review_is_one_turn_live_and_stored_and_can_be_taken_back(
         await on.view.until_ended(fork.turn.id)
         del on.view.turns[fork.turn.id]
 
-        await on.revert(thread_id, turn.id, expected_last_turn_id=last)
-        await on.view.until_reverted()
-        assert list(on.view.turns) == ids
+        await on.revert(thread_id, turn.id, expected_last_turn_id=turn.id)
+        await on.view.until(lambda: list(on.view.turns) == ids)
         assert await on.stored(thread_id) == on.view.picture()
 
 

@@ -1,0 +1,69 @@
+"""Which of a thread's stored turns are the inner half of a review. Trio shell.
+
+PROTOCOL.md section 5 and `adapter/shapes/reviews.py`. Codex does not say it with an item,
+so its turns are gone through without their items, newest first.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Any
+
+from adapter.calls import commands
+from adapter.calls.commands import Command
+from adapter.errors import AnswerShapeError
+from adapter.limits import BOUNDARY_PAGES, TURNS_LOOKED
+from adapter.shapes.reviews import inner_of, roots_of
+from adapter.shapes.shapes import MISFITS, mapping, maybe_text, sequence, why
+
+Read = Callable[[Command], Awaitable[dict[str, Any]]]
+Looked = Callable[[list[Mapping[str, Any]]], bool]
+"""Takes one page of rows; returns whether that is enough."""
+
+
+async def inner_turn(read: Read, thread_id: str, turn_id: str) -> str | None:
+    """Return the turn in which the model worked for this review. Raises: AdapterError."""
+    found: list[str] = []
+
+    def looked(rows: list[Mapping[str, Any]]) -> bool:
+        inner = inner_of(rows, turn_id)
+        found.extend([] if inner is None else [inner])
+        return bool(found)
+
+    await _go_through(read, thread_id, looked)
+    return found[0] if found else None
+
+
+async def told_turns(
+    read: Read, thread_id: str, turn_ids: Collection[str]
+) -> Mapping[str, str]:
+    """Return under which turn clients know each of these that is an inner one.
+
+    Raises: AdapterError.
+    """
+    missing, told = set(turn_ids), dict[str, str]()
+
+    def looked(rows: list[Mapping[str, Any]]) -> bool:
+        roots = roots_of(rows)
+        told.update({one: roots[one] for one in missing & roots.keys()})
+        missing.difference_update(row["id"] for row in rows)
+        return not missing
+
+    if missing:
+        await _go_through(read, thread_id, looked)
+    return told
+
+
+async def _go_through(read: Read, thread_id: str, looked: Looked) -> None:
+    cursor: str | None = None
+    for _ in range(BOUNDARY_PAGES):
+        command = commands.list_turns(
+            thread_id, cursor=cursor, limit=TURNS_LOOKED, order="desc", items="none"
+        )
+        answer = await read(command)
+        try:
+            rows = [mapping(row) for row in sequence(answer["data"])]
+            cursor = maybe_text(answer.get("nextCursor"))
+            enough = looked(rows)
+        except MISFITS as exc:
+            raise AnswerShapeError(command.method, why(exc)) from exc
+        if enough or cursor is None:
+            return
