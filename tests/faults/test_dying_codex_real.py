@@ -23,6 +23,7 @@ from tests.support.real_agent import (
     status,
 )
 from tests.support.served_agent import (
+    TURN_LINE,
     app_servers,
     freeze,
     is_alive,
@@ -220,7 +221,7 @@ async def test_a_message_that_lay_in_the_pipe_of_a_killed_writer_is_not_sent_aga
 
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(send_it)
-                while not unread(writer):
+                while unread(writer) < TURN_LINE:
                     await trio.lowlevel.checkpoint()
                 os.kill(writer, signal.SIGKILL)
             await send_it()  # a repeat

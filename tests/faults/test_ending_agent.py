@@ -17,6 +17,7 @@ from tests.support.faulty_codex import Ear
 from tests.support.leftovers import marked_processes
 from tests.support.real_agent import lock_files, send_params, send_to_end, status
 from tests.support.served_agent import (
+    TURN_LINE,
     ServedAgent,
     app_servers,
     children,
@@ -143,7 +144,7 @@ async def test_a_second_signal_cuts_an_act_short_and_its_outcome_is_on_record() 
                 await freeze(writer)
                 params = send_params(thread, "lost", key="lost", wait_ms=20_000)
                 nursery.start_soon(never_answered, client, params)
-                while not unread(writer):
+                while unread(writer) < TURN_LINE:
                     await trio.lowlevel.checkpoint()
                 agent.signal(signal.SIGTERM)
                 await wait_doors_closed(agent)
@@ -209,7 +210,7 @@ async def test_a_codex_that_hangs_outlives_a_killed_agent_until_the_next_one() -
                 await freeze(writer)
                 params = send_params(thread, "lost", key="lost", wait_ms=20_000)
                 nursery.start_soon(never_answered, client, params)
-                while not unread(writer):
+                while unread(writer) < TURN_LINE:
                     await trio.lowlevel.checkpoint()
                 agent.signal(signal.SIGKILL)
                 await agent.wait()

@@ -161,6 +161,9 @@ async def freeze(pid: int) -> None:
         await trio.lowlevel.checkpoint()
 
 
+TURN_LINE: Final = 200  # bytes: a turn/start is longer, a question is shorter
+
+
 def unread(pid: int) -> int:
     """Return how many bytes lie in a process's input."""
     pipe = os.open(f"/proc/{pid}/fd/0", os.O_RDONLY | os.O_NONBLOCK)
