@@ -31,10 +31,11 @@ async def take_fork(
         try:
             return await server.call(command, guard=guard)
         except CodexRefusedError as exc:
-            if before is not None and NO_BOUNDARY in exc.message:
-                before = await start_of_review(server, thread_id, before, exc)
-                command = store_commands.fork(thread_id, through=None, before=before)
-            elif BEHIND not in exc.message:
-                raise
+            refused = exc
+        if before is not None and NO_BOUNDARY in refused.message:
+            before = await start_of_review(server, thread_id, before, refused)
+            command = store_commands.fork(thread_id, through=None, before=before)
+        elif BEHIND not in refused.message:
+            raise refused
         await trio.sleep(FORK_PAUSE_S)
     return await server.call(command, guard=guard)

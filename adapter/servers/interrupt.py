@@ -66,20 +66,25 @@ class Interrupt:
             return  # the turn is stopped all the same
 
     async def _stop(self, thread_id: str, turn_id: str) -> None:
+        while not await self._ask_to_stop(thread_id, turn_id):
+            pass  # each round asks under another name
+
+    async def _ask_to_stop(self, thread_id: str, turn_id: str) -> bool:
+        """Return False where the turn, a review that just begins, has got another name."""
         known = self._server.normalizer
         named = known.codex_turn(turn_id)
         try:
             await self._server.call(commands.interrupt(thread_id, named))
         except CodexRefusedError:
-            if known.codex_turn(turn_id) != named:  # a review has just begun to work
-                await self._stop(thread_id, turn_id)
-                return
+            if known.codex_turn(turn_id) != named:
+                return False
             # It may have ended by itself in this moment; else the refusal is the answer.
-            if self._server.normalizer.running_turn(thread_id) == turn_id:
+            if known.running_turn(thread_id) == turn_id:
                 raise
         except (NoAnswerError, NotDeliveredError):
             if not self._server.gone:  # else the turn has ended with its process
                 raise
+        return True
 
     async def _wait_ended(self, turn_id: str) -> Turn:
         known = self._server.normalizer

@@ -359,6 +359,6 @@ class LeasePool:
         self._events.announce(lease)
 
 
-async def _nothing_pending(_thread_id: str) -> PendingWork:
+async def _nothing_pending(_thread_id: str) -> PendingWork:  # noqa: ASYNC124 - it stands in for one that asks
     """No store to ask."""
     return PendingWork()
