@@ -84,4 +84,4 @@ async def test_devices_that_read_together_leave_room_for_the_owner_and_turns_for
             rounds += 1
         assert rounds <= 5, "at most a share of each is before it"
         nursery.cancel_scope.cancel()
-    assert not hogs.reads._lines, "nothing is left of who has gone"
+    assert not hogs.reads._lines, "nothing is left of who has gone"  # pyright: ignore[reportPrivateUsage]

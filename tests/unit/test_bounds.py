@@ -116,15 +116,15 @@ def test_threads_that_others_have_are_forgotten_from_the_oldest_on() -> None:
     for number in range(ELSEWHERE_KEPT + 10):
         for step in (Step.OPEN, Step.RELEASE, Step.LOSE):
             book.take(f"th{number}", step, at=number)
-    assert len(book._rows) == ELSEWHERE_KEPT
-    assert f"th{ELSEWHERE_KEPT + 9}" in book._rows
+    assert len(book._rows) == ELSEWHERE_KEPT  # pyright: ignore[reportPrivateUsage]
+    assert f"th{ELSEWHERE_KEPT + 9}" in book._rows  # pyright: ignore[reportPrivateUsage]
 
 
 def test_folders_are_forgotten_from_the_longest_unseen_on() -> None:
     roots = Roots()
     roots.learn(f"/work/{number}" for number in range(FOLDERS_KEPT + 1))
-    assert len(roots._folders) == FOLDERS_KEPT
-    assert "/work/0" not in roots._folders
+    assert len(roots._folders) == FOLDERS_KEPT  # pyright: ignore[reportPrivateUsage]
+    assert "/work/0" not in roots._folders  # pyright: ignore[reportPrivateUsage]
 
 
 def test_the_queue_is_bounded_in_all() -> None:
@@ -152,11 +152,11 @@ def test_items_in_progress_are_bounded_and_so_are_their_parts() -> None:
     journal = Journal()
     for number in range(OPEN_ITEMS + 3):
         journal.append(opened("th", f"i{number}"))
-    assert len(journal._open) == len(journal._by_ref) == OPEN_ITEMS
+    assert len(journal._open) == len(journal._by_ref) == OPEN_ITEMS  # pyright: ignore[reportPrivateUsage]
     one = ShownItem(1, 1, "th", None, message("i"))
     for part in range(KEPT_PARTS + 3):
         one.add(DeltaChannel.SUMMARY, part, "x")
-    assert len(one._texts) == KEPT_PARTS
+    assert len(one._texts) == KEPT_PARTS  # pyright: ignore[reportPrivateUsage]
 
 
 def test_a_frame_of_deltas_fits_the_decoder() -> None:
@@ -182,7 +182,7 @@ def test_who_catches_up_from_far_behind_costs_no_copy_of_the_ring() -> None:
         batch = batches.after(position, view, barrier=0)
         assert batch is batches.after(position, view, barrier=0), "shared all the same"
         position = batch.position
-        assert len(batches._made) <= BATCHES_SHARED
+        assert len(batches._made) <= BATCHES_SHARED  # pyright: ignore[reportPrivateUsage]
 
 
 class Seat:
@@ -240,4 +240,4 @@ def test_a_client_follows_so_many_items_at_once() -> None:
         data: dict[str, Any] = {"ref": seq, "item": item}
         frame = {"seq": seq, "event": "item/started", "at": 0, "data": data}
         assert len(list(subscription.events(frame))) == 1
-    assert len(subscription._refs) == REFS_HELD
+    assert len(subscription._refs) == REFS_HELD  # pyright: ignore[reportPrivateUsage]
