@@ -13,9 +13,11 @@ import trio
 
 from transport.background import open_background
 from transport.channel import MessageChannel
-from transport.codec import pack
+from transport.codec import pack, unpack
 from transport.errors import (
+    InvalidParams,
     LinkLostError,
+    LocalProtocolError,
     Refusal,
     RemoteProtocolError,
     TooLarge,
@@ -136,12 +138,19 @@ class Link:
     def _encoded(self, number: int, method: str, params: Mapping[str, Any]) -> bytes:
         if self.lost:
             raise LinkLostError(sent=False)
-        frame = pack({"id": number, "method": method, "params": params})
+        try:
+            frame = pack({"id": number, "method": method, "params": params})
+        except LocalProtocolError as exc:
+            raise _unfit(method, exc) from exc
         if len(frame) > (limit := self._limits.frame_in):
             raise TooLarge(
                 f"{method}: a request of {len(frame)} bytes; at most {limit} are taken.",
                 data={"field": "params", "limit": limit},
             )
+        try:
+            unpack(frame)  # the peer would end the session, at each try anew
+        except RemoteProtocolError as exc:
+            raise _unfit(method, exc) from exc
         return frame
 
     def _queue(self, frame: bytes, waiting: Answer | None) -> None:
@@ -212,3 +221,10 @@ def _outcome(frame: Frame) -> tuple[Frame | None, Refusal | None]:
     if isinstance(error, dict) and result is None:
         return None, refusal_from_wire(cast("Frame", error))
     raise RemoteProtocolError("an answer is a result or an error")
+
+
+def _unfit(method: str, exc: Exception) -> InvalidParams:
+    return InvalidParams(
+        f"{method}: a request that no Agent takes: {exc}.",
+        data={"field": "params", "reason": str(exc)},
+    )

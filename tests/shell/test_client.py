@@ -16,6 +16,7 @@ from transport.errors import (
     CloseCode,
     CodexUnavailable,
     Forbidden,
+    InvalidParams,
     LocalProtocolError,
     OutcomeUnknown,
     PeerClosedError,
@@ -228,6 +229,29 @@ async def test_a_request_above_the_frame_limit_is_not_sent() -> None:
         for _ in range(17):  # and it holds no place in flight
             with pytest.warns(UserWarning, match="serializ"), pytest.raises(TooLarge):
                 await world.client.call(TURN_START, large)
+        call = status(world)
+        await side.answer(await side.request("gateway/status"), STATUS)
+        await call.wait()
+
+
+def _nested(depth: int) -> dict[str, Any]:
+    return {"of": _nested(depth - 1)} if depth else {}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [_nested(40), {"most": float("inf")}, {"most": 10**30}, {"of": [[]] * 30_000}],
+    ids=["deep", "endless", "long", "many"],
+)
+async def test_what_an_agent_would_end_the_session_for_is_not_sent(
+    schema: dict[str, Any],
+) -> None:
+    odd = TURN.model_copy(update={"output_schema": schema})
+    async with connected() as world:
+        side = await world.session()
+        for _ in range(17):  # and it holds no place in flight
+            with pytest.raises(InvalidParams):
+                await world.client.call(TURN_START, odd)
         call = status(world)
         await side.answer(await side.request("gateway/status"), STATUS)
         await call.wait()
