@@ -48,6 +48,7 @@ OUTPUT_CACHE: Final = 64 * 1024 * 1024  # texts of this run's items, the newest 
 OUTPUT_TEXT: Final = 8 * 1024 * 1024  # of one of them; codex itself keeps 1 MiB
 OUTPUT_ENTRY: Final = 512  # what one item costs beside its texts
 DIFF_BYTES: Final = 256 * 1024  # of one `thread/diff`
+DIFF_FILES: Final = 1_000  # that it names, the newest ones
 DIFF_ITEMS: Final = 2_000  # that it looks through, newest first
 DIFF_HELD: Final = 8 * 1024 * 1024  # characters of them; a page of them has 256 KiB
 DIFF_S: Final = 10.0  # … and how long, where items are large
@@ -126,6 +127,9 @@ BLOBS_CLEAN_S: Final = 600.0  # … and old files
 PICTURE_BYTES: Final = 32 * 1024 * 1024  # of a thread's picture that is read back
 PICTURES_KNOWN: Final = 4_096  # that passed by, about 500 B each
 PICTURE_THREADS: Final = 4  # a fork has the pictures of its source
+
+# Looking for files
+FILE_SEARCHES: Final = 2  # at once; each walks a folder with some threads of Codex's
 
 # Warnings of gateway/status
 WARNINGS_S: Final = 60.0  # config/read costs Codex some ms; people edit it rarely

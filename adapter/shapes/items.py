@@ -14,6 +14,7 @@ from adapter.limits import (
     CHANGES,
     CITATIONS,
     ITEM_BYTES,
+    SUMMARY_PARTS,
     TEXT_BYTES,
 )
 from adapter.shapes.agent_items import subagent_activity, subagent_call
@@ -158,7 +159,7 @@ def _reasoning(raw: Mapping[str, Any], cutter: Cutter, frame: Frame) -> Item:
     parts = [text(part) for part in sequence(item.get("summary"))]
     content = "\n\n".join(text(part) for part in sequence(item.get("content")))
     whole = "\n\n".join(parts)
-    if byte_size(whole) > cutter.limit:
+    if len(parts) > SUMMARY_PARTS or byte_size(whole) > cutter.limit:
         parts = [cutter("summary", whole)]
     said = cutter("text", content) if content else None
     return Reasoning(**base_of(raw, cutter, frame), summary=parts, text=said)

@@ -7,8 +7,8 @@ added or deleted, and hunks of one that was changed.
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from adapter.shapes.texts import byte_size
-from agent.limits import DIFF_BYTES
+from adapter.shapes.texts import byte_size, packed_bound
+from agent.limits import DIFF_BYTES, DIFF_FILES
 from transport.protocol.contents import ChangedFile
 from transport.protocol.items import (
     ChangeKind,
@@ -49,7 +49,9 @@ def joined(
             cut = True
             break
         parts.append(part)
-    return "".join(reversed(parts)), _files(diffs), cut
+    files = _files(diffs)
+    listed = _newest(files)
+    return "".join(reversed(parts)), listed, cut or len(listed) < len(files)
 
 
 def as_patch(diff: FileDiff) -> str:
@@ -70,6 +72,18 @@ def as_patch(diff: FileDiff) -> str:
 
 def _marked(body: str, mark: str) -> str:
     return "".join(mark + line for line in body.splitlines(keepends=True))
+
+
+def _newest(files: Sequence[ChangedFile]) -> list[ChangedFile]:
+    """Return the last files, as many as are named: paths can be as long as texts."""
+    kept: list[ChangedFile] = []
+    room = DIFF_BYTES
+    for file in reversed(files[-DIFF_FILES:]):
+        room -= packed_bound(file.wire())
+        if room < 0:
+            break
+        kept.append(file)
+    return kept[::-1]
 
 
 def _files(diffs: Iterable[FileDiff]) -> list[ChangedFile]:

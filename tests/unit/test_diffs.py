@@ -72,5 +72,15 @@ def test_the_newest_changes_are_kept_where_all_are_too_much() -> None:
     assert [file.path for file in files] == ["/w/old", "/w/new"]
 
 
+def test_so_many_files_that_no_client_takes_them_are_named_as_far_as_they_go() -> None:
+    many = [item(*(change(f"/w/{n}/{m}") for m in range(200))) for n in range(30)]
+    _, files, cut = joined(many)
+    assert (cut, len(files), files[-1].path) == (True, 1_000, "/w/29/199")
+    long = [item(change(f"/w/{n}/" + "x" * 60_000)) for n in range(30)]
+    _, files, cut = joined(long)
+    assert cut
+    assert [file.path[:5] for file in files] == [f"/w/{n}" for n in range(26, 30)]
+
+
 def test_a_diff_that_was_cut_before_says_so() -> None:
     assert joined([item(change("/w/a"), truncated=["changes"])])[2]

@@ -18,6 +18,7 @@ from transport.protocol.items import (
     Item,
     ItemStatus,
     OtherItem,
+    Reasoning,
     UserMessage,
 )
 
@@ -133,6 +134,13 @@ def test_a_change_of_too_many_files_says_how_many_there_are() -> None:
     assert (len(item.changes), item.files) == (200, 300)
     assert item.truncated == ["changes"]
     assert item.changes[0].added == 20_000  # counted before it was cut
+
+
+def test_a_reasoning_of_more_parts_than_a_client_takes_is_told_as_one() -> None:
+    item = mapped({"type": "reasoning", "id": "x", "summary": ["so"] * 5_000})
+    assert isinstance(item, Reasoning)
+    assert item.summary == ["\n\n".join(["so"] * 5_000)]
+    assert item.truncated is None
 
 
 @pytest.mark.parametrize(
