@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from adapter.approvals.approvals import ApprovalLedger, Reply
 from adapter.approvals.choices import ALLOW, ALLOW_FOR_SESSION, ANSWER, CANCEL, DENY
+from adapter.errors import AdapterError
 from adapter.events.intake import Intake
 from adapter.events.invariants import Broken, Invariants
 from adapter.events.normalize import Normalizer
@@ -29,6 +30,7 @@ from transport.protocol.approvals import Approval
 
 CHOICES: Final = {"accept": "allow", "decline": "deny", "cancel": "cancel"}
 START_MS: Final = 1_796_000_000_000  # where a recording tells no time
+LATEST_MS: Final = 253_402_300_799_999  # the year 9999
 _LOADS: Final = frozenset({"thread/start", "thread/resume", "thread/fork"})
 
 Message = Mapping[str, Any]
@@ -71,7 +73,7 @@ class Replay:
                 self._client_said(message)
             else:
                 self._server_said(message)
-        except (KeyError, TypeError, AttributeError) as exc:
+        except (AdapterError, KeyError, TypeError, AttributeError, ValueError) as exc:
             raise RecordingError(f"not a line of a recording: {exc!r}") from exc
         return self.events[before:]
 
@@ -82,7 +84,8 @@ class Replay:
         return last
 
     def _server_said(self, message: Message) -> None:
-        self.at = message.get("emittedAtMs", self.at)
+        at = message.get("emittedAtMs", self.at)
+        self.at = at if type(at) is int and 0 <= at <= LATEST_MS else self.at
         if "method" not in message:
             self._answered(message)
         elif "id" in message:

@@ -160,7 +160,7 @@ def replay_lines(
             yield event, [(str(one.rule), one.what) for one in broken]
     except OSError as error:
         raise UsageProblemError(f"{file}: {error.strerror}") from error
-    except (RecordingError, ValueError) as error:
+    except (RecordingError, ValueError, RecursionError) as error:
         why = "not a line of a recording ({dir, t, msg} as JSON)"
         raise UsageProblemError(f"{file}, line {number}: {why}") from error
 

@@ -34,7 +34,22 @@ async def test_a_broken_promise_is_named_and_ends_with_1(tmp_path: Path) -> None
     assert "promises of the protocol were broken" in ran.err.splitlines()[-1]
 
 
-@pytest.mark.parametrize("text", ["no json", '{"dir": "in"}', "[1]"])
+LOADED = {"id": 1, "result": {"thread": {"id": 5, "turns": []}}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no json",
+        '{"dir": "in"}',
+        "[1]",
+        "[" * 100_000,
+        json.dumps({"dir": "out", "t": 0, "msg": {"id": 1, "method": "thread/resume"}})
+        + "\n"
+        + json.dumps({"dir": "in", "t": 0, "msg": LOADED}),
+    ],
+    ids=["text", "half", "list", "deep", "odd"],
+)
 async def test_what_is_no_recording_ends_with_2_and_names_the_line(
     tmp_path: Path, text: str
 ) -> None:
@@ -44,7 +59,8 @@ async def test_what_is_no_recording_ends_with_2_and_names_the_line(
     with trio.fail_after(30):
         ran = await run_cli("replay", str(file), environ=cli_environ(tmp_path))
     assert ran.code == 2
-    assert f"{file}, line 2" in ran.err
+    assert f"{file}, line {1 + len(text.splitlines())}" in ran.err
+    assert "Traceback" not in ran.err
 
 
 async def test_a_file_that_is_not_there_ends_with_2(tmp_path: Path) -> None:
