@@ -4,6 +4,7 @@ The line says what happened and what to do; where another program writes, it nam
 and says when to try again. Scripts go by the code.
 """
 
+import errno
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -34,6 +35,9 @@ from transport.errors import (
 from transport.protocol.gateway import GateReason, GateState, Writer
 
 MESSAGE_LIMIT: Final = 600  # characters of one error line
+UNWRITABLE: Final = frozenset(  # a full disk, under stdout or a file of ours
+    {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+)
 
 
 class ExitCode(IntEnum):
@@ -99,7 +103,7 @@ def ending(error: Exception, clock: Clock, host: str = "the Agent") -> Ending | 
         case PeerClosedError():
             return _closed(error, host)
         case SilentAgentError():
-            text = f"{host} does not take this device: {error}; its owner knows"
+            text = f"{error}; its owner knows which"
             return Ending(code=ExitCode.UNREACHABLE, message=_limited(text))
         case UnreachableError():
             code = ExitCode.UNREACHABLE
@@ -114,8 +118,22 @@ def ending(error: Exception, clock: Clock, host: str = "the Agent") -> Ending | 
         case RemoteProtocolError():
             text = f"{host} broke the protocol ({error}); are both sides up to date?"
             return Ending(code=ExitCode.FAILED, message=_limited(text))
+        case ValidationError():
+            return Ending(code=ExitCode.USAGE, message=_limited(_misfit(error)))
+        case OSError() if error.errno in UNWRITABLE:
+            text = f"it could not be written: {error.strerror}"
+            return Ending(code=ExitCode.FAILED, message=text)
         case _:
             return None
+
+
+def _misfit(error: ValidationError) -> str:
+    """Say what of a request cannot be sent: the first of its fields that does not fit."""
+    first = error.errors(include_input=False, include_url=False)[0]
+    name = ".".join(str(part) for part in first["loc"][:3]) or "it"
+    if first["type"] == "string_unicode":
+        return f"{name} holds bytes that are no UTF-8: nothing was sent"
+    return f"{name} cannot be sent: {first['msg']}"
 
 
 def _limited(text: str) -> str:

@@ -42,7 +42,7 @@ def from_json(asked: Approval, choice: Choice, text: str) -> ApprovalAnswerParam
     """Return the answer that the JSON holds. Raises: UsageProblemError."""
     try:
         given = cast("object", json.loads(text))
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:  # the latter: nested very deep
         raise UsageProblemError(f"that is no JSON: {exc}") from exc
     if not isinstance(given, dict):
         raise UsageProblemError('an answer is an object, like {"q1": ["Red"]}')

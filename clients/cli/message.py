@@ -84,7 +84,7 @@ def _read_schema(path: Path) -> dict[str, Any]:
             found = cast("object", json.loads(file.read(_SCHEMA)))
     except OSError as exc:
         raise UsageProblemError(f"{name} cannot be read: {exc.strerror}") from exc
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:  # the latter: nested very deep
         raise UsageProblemError(f"{name} is no JSON: {exc}") from exc
     if not isinstance(found, dict):
         raise UsageProblemError(f"{name} holds no JSON Schema: that is an object")

@@ -1,6 +1,7 @@
 """How commands end: exit codes for scripts, one line for people."""
 
 import pytest
+from pydantic import ValidationError
 
 from clients.cli.exits import Ending, ExitCode, UsageProblemError, ending
 from tests.support import cli_samples as samples
@@ -22,6 +23,7 @@ from transport.errors import (
     TruncatedError,
     UnreachableError,
 )
+from transport.protocol.thread_acts import ThreadRenameParams
 
 
 def ended(error: Exception) -> Ending:
@@ -92,6 +94,17 @@ def test_an_unknown_outcome_tells_the_key_and_where_to_look() -> None:
 def test_what_the_agent_says_to_do_about_a_missing_scope_is_said_once() -> None:
     refusal = Forbidden("Ask for write at the desk.", data={"scope": "write"})
     assert ended(refusal).message == "Ask for write at the desk"
+
+
+def test_what_cannot_be_sent_is_a_matter_of_usage_and_names_the_field() -> None:
+    for words, told in (
+        ("x\udcff", "name holds bytes that are no UTF-8: nothing was sent"),
+        ("", "name cannot be sent: String should have at least 1 character"),
+    ):
+        with pytest.raises(ValidationError) as misfit:
+            ThreadRenameParams(thread_id=SHOP, name=words, request_key="k" * 16)
+        end = ended(misfit.value)
+        assert (end.code, end.message) == (ExitCode.USAGE, told)
 
 
 def test_a_hostile_message_stays_one_plain_line() -> None:
