@@ -43,4 +43,4 @@ async def test_words_that_cannot_be_sent_are_said_in_one_line(
     assert ran.err.startswith("threadgate: ")
     assert ran.err.count("\n") == 1
     sent = {name for name, _ in agent.calls}
-    assert not sent & {"turn/start", "thread/rename", "thread/search"}
+    assert not sent & {"turn/start", "thread/rename"}
