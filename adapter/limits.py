@@ -30,7 +30,7 @@ LINGER_S: Final = 0.3  # what dies with an app-server is gone a moment after it
 SWEEP_S: Final = 1.0  # a leftover gets this long between SIGTERM and SIGKILL
 
 # Reading
-RETRY_S: Final = 0.05  # reads fail for some ms while another process archives
+RETRY_PAUSES_S: Final = (0.05, 0.1, 0.2, 0.4)  # 1 read in 10 fails while others archive
 SCAN_EVERY_S: Final = 300.0  # a list that scans rollouts, else the state database
 SCANNED: Final = 100  # the newest rollouts, which Codex's database may lack
 QUEUE_SHOWN: Final = 20  # queued messages of others that are named

@@ -226,7 +226,7 @@ class Reader(Protocol):
     """Reads the runtime's store. Loads no thread, takes no lock, runs nothing.
 
     Every method raises `AdapterError`; `ThreadUnknownError` where the thread is not
-    there. A read that fails in a way known to pass is tried once more before.
+    there. A read that fails in a way known to pass is tried again before.
     """
 
     info: RuntimeInfo

@@ -34,9 +34,11 @@ BEHIND: Final = "is behind durable rollout"  # fork, while the source writes ite
 
 EMPTY_ROLLOUT: Final = ("rollout", "is empty")  # what a killed thread/start may leave
 
-PASSING: Final = (  # while another process archives or unarchives, for some ms
+MOVING: Final = (  # while another process archives or unarchives, for some ms
     "invalid paginated history lineage",
     "failed to read lineage metadata",
+)
+UNSURE: Final = (  # then too; but also of a thread that is not there, or has no turn
     "list_turns is not supported yet",
     "no rollout found",
     "thread not loaded",
@@ -68,9 +70,13 @@ def refined(error: CodexRefusedError) -> CodexRefusedError:
     return error
 
 
-def passes(error: CodexRefusedError) -> bool:
-    """Whether a read that failed so is right the next time."""
-    return any(text in error.message for text in PASSING)
+def passes(error: CodexRefusedError, *, again: bool) -> bool:
+    """Whether a read that failed so may be right the next time.
+
+    `again`: it has failed in an unsure way just before, which is believed then.
+    """
+    texts = MOVING if again else MOVING + UNSURE
+    return any(text in error.message for text in texts)
 
 
 def not_offered(error: CodexRefusedError) -> bool:

@@ -1,7 +1,7 @@
 """The app-server that only reads: it loads no thread and takes no lock. Trio shell.
 
 PROTOCOL.md section 3. Reads come from Codex's store and are fresh, locked or not. A
-read that fails in a way known to pass is tried once more before it is believed.
+read that fails in a way known to pass is tried again before it is believed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ from adapter.limits import (
     MODEL_PAGES,
     QUEUE_SHOWN,
     QUEUE_TEXT,
-    RETRY_S,
+    RETRY_PAUSES_S,
     SANDBOX_WORDS,
     SCAN_EVERY_S,
     SCAN_PATIENCE_S,
@@ -279,12 +279,16 @@ class CodexReader:
             )
 
     async def _read(self, command: Command) -> dict[str, Any]:
-        try:
-            return await self._server.call(command)
-        except CodexRefusedError as exc:
-            if not passes(exc):
-                raise
-        await trio.sleep(RETRY_S)
+        """Ask again while the answer may be one of a moment. Raises: AdapterError."""
+        unsure = False
+        for pause in RETRY_PAUSES_S:
+            try:
+                return await self._server.call(command)
+            except CodexRefusedError as exc:
+                if not passes(exc, again=unsure):
+                    raise
+                unsure = not passes(exc, again=True)
+            await trio.sleep(pause)
         return await self._server.call(command)
 
 

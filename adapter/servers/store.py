@@ -57,7 +57,7 @@ _BY_TURNS: Final = "turns:"  # how a cursor begins that goes through turns
 class CodexStore:
     """`StoreContents` and `StoreActs` over the reader's app-server.
 
-    `read` asks, and tries a read that fails for a moment once more. `is_child`: whether
+    `read` asks, and tries a read that fails for a moment again. `is_child`: whether
     a thread is a sub-agent's, whose turns all work for their parent's.
     """
 

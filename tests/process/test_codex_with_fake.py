@@ -21,8 +21,8 @@ from adapter.errors import (
     ThreadLockedError,
     ThreadUnknownError,
 )
-from adapter.limits import END_S, REQUESTS_IN_FLIGHT
-from adapter.runtime import ItemDelta, NewThread, ThreadQuery
+from adapter.limits import END_S, REQUESTS_IN_FLIGHT, RETRY_PAUSES_S
+from adapter.runtime import ItemDelta, NewThread, ThreadQuery, TurnPage
 from tests.support.codex import work_folder
 from tests.support.fake_app_server import (
     MISFIT,
@@ -43,7 +43,8 @@ LOCKED: Any = {
     "code": -32600,
     "message": f"thread {THREAD} already has an active writer",
 }
-PASSING: Any = {"code": -32600, "message": "failed to read lineage metadata: gone"}
+MOVING: Any = {"code": -32600, "message": "failed to read lineage metadata: gone"}
+UNSURE: Any = {"code": -32600, "message": f"thread not loaded: {THREAD}"}
 RESUMED: list[Any] = [{"result": loaded(THREAD)}]
 NO_TURNS: list[Any] = [[{"result": {"data": [], "nextCursor": None}}]]
 ROWS: list[Any] = [{"result": {"data": [thread(THREAD)], "nextCursor": None}}]
@@ -147,22 +148,45 @@ async def test_the_first_list_scans_and_the_next_ones_read_the_database(
     assert all(kind.startswith("subAgent") for kind in asked[2]["sourceKinds"])
 
 
-async def test_a_read_that_fails_in_passing_is_tried_once_more(folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("refusals", "tries"),
+    [
+        ([MOVING], 2),
+        ([MOVING] * 4, 5),
+        ([UNSURE], 2),
+        ([UNSURE, MOVING, UNSURE, MOVING], 5),
+    ],
+    ids=["archived", "again and again", "not there", "in turns"],
+)
+async def test_a_read_that_fails_in_passing_is_tried_again(
+    refusals: list[Any], tries: int, folder: Path
+) -> None:
     good: Any = [{"result": {"thread": thread(THREAD)}}]
-    async with open_fake(
-        folder,
-        thread__read=[good],
-        thread__turns__list=[[{"error": PASSING}], *NO_TURNS, [{"error": PASSING}]],
-    ) as run:
-        page = await run.reader.list_turns(
-            THREAD, cursor=None, limit=1, order="desc", items="full"
-        )
+    plays = [[{"error": one}] for one in refusals] + NO_TURNS
+    async with open_fake(folder, thread__read=[good], thread__turns__list=plays) as run:
+        page = await newest_turn(run)
         assert page.turns == ()
-        with pytest.raises(CodexRefusedError, match="lineage"):
-            await run.reader.list_turns(
-                THREAD, cursor=None, limit=1, order="desc", items="full"
-            )
-    assert sent_methods(folder).count("thread/turns/list") == 4
+    assert sent_methods(folder).count("thread/turns/list") == tries
+
+
+@pytest.mark.parametrize(
+    ("refusal", "tries"),
+    [(MOVING, 1 + len(RETRY_PAUSES_S)), (UNSURE, 2), (LOCKED, 1)],
+    ids=["always moving", "not there", "another refusal"],
+)
+async def test_a_read_that_keeps_failing_is_believed_at_last(
+    refusal: Any, tries: int, folder: Path
+) -> None:
+    async with open_fake(folder, thread__turns__list=[[{"error": refusal}]]) as run:
+        with pytest.raises(CodexRefusedError, match=refusal["message"][:10]):
+            await newest_turn(run)
+    assert sent_methods(folder).count("thread/turns/list") == tries
+
+
+async def newest_turn(run: Running) -> TurnPage:
+    return await run.reader.list_turns(
+        THREAD, cursor=None, limit=1, order="desc", items="full"
+    )
 
 
 async def test_what_a_killed_start_left_is_no_thread(folder: Path) -> None:

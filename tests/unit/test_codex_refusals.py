@@ -61,20 +61,21 @@ def test_other_refusals_stay_what_they_are(message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "expected"),
+    ("message", "first", "again"),
     [
-        (f"invalid paginated history lineage for {ID}: missing source rollout", True),
-        ("failed to read lineage metadata", True),
-        ("list_turns is not supported yet", True),
-        (f"no rollout found for thread id {ID}", True),
-        (f"thread {ID} already has an active writer", False),
-        ("invalid cursor: zzz", False),
+        (f"invalid paginated history lineage for {ID}: missing source", True, True),
+        ("failed to read lineage metadata", True, True),
+        ("list_turns is not supported yet", True, False),
+        (f"no rollout found for thread id {ID}", True, False),
+        (f"thread {ID} already has an active writer", False, False),
+        ("invalid cursor: zzz", False, False),
     ],
 )
 def test_only_errors_known_to_pass_are_tried_again(
-    message: str, expected: bool
+    message: str, first: bool, again: bool
 ) -> None:
-    assert passes(refusal(message)) is expected
+    assert passes(refusal(message), again=False) is first
+    assert passes(refusal(message), again=True) is again
 
 
 def test_an_unknown_method_is_not_offered() -> None:
