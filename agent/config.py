@@ -156,8 +156,11 @@ def _read(path: Path, *, required: bool) -> str:
             return ""
         reason = "THREADGATE_CONFIG names a file that is not there"
         raise ConfigError(str(path), None, "", reason) from None
-    except (OSError, UnicodeDecodeError) as exc:
-        raise ConfigError(str(path), None, "", f"cannot be read: {exc}") from None
+    except OSError as exc:
+        reason = f"cannot be read: {exc.strerror}"
+        raise ConfigError(str(path), None, "", reason) from None
+    except UnicodeDecodeError:
+        raise ConfigError(str(path), None, "", "is not text in UTF-8") from None
 
 
 def _places(environ: Mapping[str, str]) -> dict[str, Any]:

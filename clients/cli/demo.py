@@ -41,7 +41,8 @@ async def demo(
     `story` false: only set the stage. `staying`: keep it open until interrupted.
     """
     screen.say(bold("threadgate: your Codex threads, from your other devices"))
-    screen.say("Nothing of yours is used or changed. It takes less than a minute.")
+    how_long = "It stays until Ctrl-C." if staying else "It takes less than a minute."
+    screen.say(f"Nothing of yours is used or changed. {how_long}")
     play: steps.Play | None = None
     try:
         with trio.fail_after(LIMIT_S) as limit:

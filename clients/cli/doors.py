@@ -88,8 +88,8 @@ async def _first_reached(
             return await stack.enter_async_context(door)
         except SilentAgentError as error:
             raise NotReachedError(
-                f"{name} does not take this device ({error}): it was revoked, or is "
-                "another Agent now, or is locked; its owner knows"
+                f"{name} does not take this device: it is revoked there, or the Agent "
+                f"at {target.url} is locked or another one by now; its owner knows which"
             ) from error
         except UnreachableError as error:
             failures.append(str(error))
@@ -118,7 +118,10 @@ async def open_local(
 
 def _nobody(path: Path, error: UnreachableError, *, asked: bool) -> str:
     if asked:
-        return f"no Agent answers on this machine ({error}): start one (`threadgate serve`)"
+        return (
+            f"no Agent answers on this machine ({error}): start one (`threadgate "
+            "serve`) if this is the workstation; if not, do this there"
+        )
     return (
         f"no host is paired and no Agent runs here ({path}): pair with one "
         "(`threadgate connect`), or start one (`threadgate serve`)"

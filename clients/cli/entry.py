@@ -9,7 +9,7 @@ from typing import Final
 
 import trio
 
-from clients.cli.exits import ExitCode, ending
+from clients.cli.exits import UNWRITABLE, ExitCode, ending
 from clients.cli.screen import Screen, open_screen
 from transport.background import open_background
 from transport.errors import Refusal
@@ -58,12 +58,18 @@ def guard(act: Callable[[Screen], int], *, as_json: bool = False) -> int:
         return act(screen)
     except KeyboardInterrupt:
         return _SIGNAL_CODE + signal.SIGINT
-    except BrokenPipeError:
-        # The reader of our output left (`| head`). Python would complain at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader of our output left (`| head`)
+        _forget_output()
         return ExitCode.FAILED
     except Exception as error:  # noqa: BLE001 - what is not ours is raised again
+        if isinstance(error, OSError) and error.errno in UNWRITABLE:
+            _forget_output()
         return _ended_by(error, screen)
+
+
+def _forget_output() -> None:
+    """Let go of what is not yet written: Python would complain of it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 async def _interruptible(command: Command, screen: Screen) -> int:

@@ -174,8 +174,9 @@ def named_host(book: HostBook, wanted: str) -> HostRecord:
     if len(fit) == 1:
         return fit[0]
     if not fit:
+        known = "these are known" if book.hosts else "none is known (`connect` pairs)"
         raise UsageProblemError(
-            f"no paired host is called “{one_line(wanted, 60)}”: these are known",
+            f"no paired host is called “{one_line(wanted, 60)}”: {known}",
             [_choice(host) for host in book.hosts],
         )
     raise UsageProblemError(

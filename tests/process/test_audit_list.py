@@ -79,6 +79,6 @@ async def test_the_owner_sees_who_was_paired_and_when(tmp_path: Path) -> None:
             lines = await run_cli("audit", "-n", "1", "--json", environ=environ)
     assert ran.code == 0, ran
     (paired,) = [line for line in ran.out.splitlines() if "pair.accepted" in line]
-    assert f"device={device.id}" in paired
+    assert f"device={device.id} (phone)" in paired
     assert len(lines.out.splitlines()) == 1
     assert '"event"' in lines.out

@@ -123,6 +123,8 @@ def test_of_several_hosts_none_is_guessed() -> None:
         choose_host(twins, "other", {})
     with pytest.raises(UsageProblemError, match="nobody"):
         choose_host(book, "nobody", {})
+    with pytest.raises(UsageProblemError, match="none is known"):
+        choose_host(HostBook(), "nobody", {})
 
 
 async def test_hosts_lists_renames_forgets_and_chooses_a_default(

@@ -72,6 +72,23 @@ async def test_reading_ends_with_0_and_has_no_colour_in_a_pipe(state: Path) -> N
     assert "\x1b" not in ran.out
 
 
+async def test_a_disk_that_is_full_under_the_output_is_said_in_one_line(
+    state: Path,
+) -> None:
+    with Path("/dev/full").open("wb") as full:  # noqa: ASYNC230 - no disk is asked
+        async with fake(state):
+            ran = await trio.run_process(
+                command_line("status"),
+                stdout=full,
+                capture_stderr=True,
+                check=False,
+                env=cli_environ(state),
+            )
+    told = ran.stderr.decode()
+    assert ran.returncode == 1, told
+    assert told == "threadgate: it could not be written: No space left on device\n"
+
+
 async def test_a_closed_gate_ends_with_4_and_one_line_that_names_the_writer(
     state: Path,
 ) -> None:

@@ -35,6 +35,7 @@ _SIMPLE: Final = (
     (re.compile(r"\b\d\d:\d\d(:\d\d)?\b"), "12:00"),
     (re.compile(r"(?<!\bin )(?<!\band )\b\d+ min( \d+ s)?(?=$| | *,)"), "1 s"),
     (re.compile(r"\b\d+ min( \d+ s)?\b"), "5 min"),
+    (re.compile(r"(?<=for one device and )5 min"), "2 min"),
     (re.compile(r"(?<!again in )\b\d+(\.\d+)? (m?s)\b"), "1 s"),
 )
 

@@ -295,3 +295,10 @@ def test_who_watches_another_program_s_thread_is_told_that_it_comes_late() -> No
     assert followed_line(thread) == []
     followed = thread.model_copy(update={"mode": ThreadMode.FOLLOW})
     assert "up to some seconds later" in text(followed_line(followed))
+
+
+def test_a_message_that_ended_before_its_first_word_is_not_told() -> None:
+    assert item_lines(samples.message("", ItemStatus.INTERRUPTED)) == []
+    assert "(interrupted)" in text(
+        item_lines(samples.message("One", ItemStatus.INTERRUPTED))
+    )

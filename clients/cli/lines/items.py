@@ -58,6 +58,8 @@ def item_lines(item: Item, *, full: bool = False) -> list[Line]:
     match item:
         case UserMessage():
             return labelled(label("you", "name"), block(item.text))
+        case AgentMessage(text="", status=ItemStatus.INTERRUPTED):
+            return []  # nothing was said: a review leaves one like that behind
         case AgentMessage():
             return [*labelled(label("codex"), block(item.text)), *message_end(item)]
         case Reasoning():
