@@ -35,7 +35,7 @@ class Lease:
         self.changes = Changes()
         self.ended = trio.Event()
         self.lost = False
-        self.release = False
+        self.to_end = trio.Event()  # whatever it does
         self.unwanted = False  # it ends as soon as nothing runs in it
         self.ended_at: float | None = None  # a turn; the next may begin by itself
         self.looked_at: float | None = None  # the one after which a goal was looked for
@@ -82,6 +82,15 @@ class Lease:
     def is_quiet(self) -> bool:
         """Whether nothing needs the writer now."""
         return not self._users and self.writer is not None and not self.writer.busy
+
+
+async def cancel_at_end(
+    lease: Lease, scope: trio.CancelScope, *, task_status: trio.TaskStatus[None]
+) -> None:
+    """Cancel what decides over the lease as soon as it is to end whatever it does."""
+    task_status.started()
+    await lease.to_end.wait()
+    scope.cancel(reason="the writer is to end")
 
 
 async def ring_when_busy(

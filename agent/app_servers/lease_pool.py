@@ -22,7 +22,7 @@ from adapter.runtime import (
     ThreadWriter,
 )
 from agent.access.scopes import LOCAL
-from agent.app_servers.lease import Lease, ring_when_busy
+from agent.app_servers.lease import Lease, cancel_at_end, ring_when_busy
 from agent.app_servers.lease_events import LeaseEvents, Listener, ModeOf
 from agent.app_servers.leases import LeaseBook, Step
 from agent.app_servers.settling import Pending, Settling
@@ -187,8 +187,8 @@ class LeasePool:
         `lost`: somebody else turned out to have the thread.
         """
         lease.lost = lease.lost or lost
-        lease.release = True
-        lease.changes.ring()
+        if not lease.ended.is_set():
+            self._let_go(lease)
         await lease.ended.wait()
 
     # rooms
@@ -283,22 +283,30 @@ class LeasePool:
             raise
         if not self._keeper.is_open:
             writer.hurry()
-        self._let_go(lease)
 
     async def _wait_over(self, lease: Lease) -> None:
-        while not lease.release:
+        """Return when nothing needs the writer, or it is to end whatever it does.
+
+        What is asked meanwhile, of a store or a writer that may hang, stops nobody from
+        ending it.
+        """
+        with trio.CancelScope() as scope:
+            async with open_background(partial(cancel_at_end, lease, scope)):
+                await self._wait_unneeded(lease)
+
+    async def _wait_unneeded(self, lease: Lease) -> None:
+        while True:
             if not self._keeper.is_open:
                 await self._stop_goal(lease)
             if self._is_over(lease):
                 if lease.ended_at is None or not lease.runs_nothing:
-                    return  # quiet with a turn in it: the process is dead
+                    # Quiet with a turn in it: the process is dead. From this look on,
+                    # before any checkpoint, nobody begins anything with it.
+                    return self._let_go(lease)
                 await self._settling.settle(lease)
                 self._freed.ring()  # it may have work again
                 continue
-            left = math.inf
-            if lease.quiet_since is not None:
-                left = lease.quiet_since + self._idle_s - trio.current_time()
-            with trio.move_on_after(max(0.0, left)):
+            with trio.move_on_at(self._idle_until(lease)):
                 await lease.changes.wait()
 
     async def _stop_goal(self, lease: Lease) -> None:
@@ -331,11 +339,21 @@ class LeasePool:
             return False
         if lease.quiet_since is None:
             lease.quiet_since = now
-        hurry = lease.unwanted or not self._keeper.is_open
-        return hurry or now - lease.quiet_since >= self._idle_s
+        if lease.unwanted or not self._keeper.is_open:
+            return True
+        return now >= self._idle_until(lease)
+
+    def _idle_until(self, lease: Lease) -> float:
+        """Return when it has been quiet for long enough, if it stays so.
+
+        Who waits and who compares use this one sum: sums and differences are rounded.
+        """
+        if lease.quiet_since is None:
+            return math.inf
+        return lease.quiet_since + self._idle_s
 
     def _let_go(self, lease: Lease) -> None:
-        lease.release = True
+        lease.to_end.set()
         if self._book.state(lease.key) in (LeaseState.LOADING, LeaseState.HELD):
             self._book.take(lease.key, Step.RELEASE, at=self._now_ms())
             self._events.announce(lease)

@@ -7,6 +7,7 @@ moment goes into a turn that is not ours. So both wait until it is known what fo
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import trio
 
@@ -29,12 +30,14 @@ class Settling:
     async def settle(self, lease: Lease) -> None:
         """Return when a turn runs in the lease's thread, or none will begin by itself.
 
-        At once where none has ended lately; else after NEXT_TURN_S, QUEUE_TAKE_S at most.
+        At once where none has ended lately, or the writer is to end whatever it does; else
+        after NEXT_TURN_S, QUEUE_TAKE_S at most.
         """
         while (ended := lease.ended_at) is not None and lease.runs_nothing:
-            left = ended + NEXT_TURN_S - trio.current_time()
-            if left > 0:
-                with trio.move_on_after(left):
+            if lease.to_end.is_set():
+                return  # whatever follows
+            if trio.current_time() < ended + NEXT_TURN_S:
+                with trio.move_on_at(ended + NEXT_TURN_S):
                     await lease.changes.wait()
             elif await self._follows(lease, ended):
                 await trio.sleep(QUEUE_LOOK_S)
@@ -46,19 +49,21 @@ class Settling:
         if lease.ended_at in (None, lease.looked_at):
             return
         lease.looked_at = lease.ended_at
-        work = await self._asked(lease)
+        until = trio.current_time() + QUEUE_TAKE_S
+        work = await self._asked(lease, until=until)
         lease.has_goal = lease.has_goal or (work is not None and work.goal is not None)
 
     async def _follows(self, lease: Lease, ended: float) -> bool:
-        if trio.current_time() - ended >= QUEUE_TAKE_S:
+        if trio.current_time() >= ended + QUEUE_TAKE_S:
             return False  # after an interrupt, say: it waits for the next turn
-        work = await self._asked(lease)
+        work = await self._asked(lease, until=ended + QUEUE_TAKE_S)
         return work is None or bool(work)
 
-    async def _asked(self, lease: Lease) -> PendingWork | None:
+    async def _asked(self, lease: Lease, *, until: float) -> PendingWork | None:
+        """Ask the store; `None`: nobody can tell, or not by then."""
         if lease.thread_id is None:
             return PendingWork()
-        try:
-            return await self._pending(lease.thread_id)
-        except (AdapterError, Refusal):
-            return None  # nobody can tell
+        work: PendingWork | None = None
+        with trio.move_on_at(until), suppress(AdapterError, Refusal):
+            work = await self._pending(lease.thread_id)
+        return work

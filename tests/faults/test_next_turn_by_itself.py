@@ -5,6 +5,7 @@ be ended, on the fake: with real codex it is in `test_foreign_queue_and_goal`.
 """
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,38 @@ async def test_a_store_that_cannot_be_asked_keeps_nobody_waiting(
         house.door.keeper.look()
         writer.finish_turn()
         await trio.sleep(QUEUE_TAKE_S + 0.2)
+        assert writer.reaped
+
+
+async def test_a_store_that_hangs_keeps_nobody_waiting(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        writer = await one_turn(house)
+        for _ in range(9):
+            house.runtime.at("pending_work", trio.sleep_forever)
+        house.open_desktop()
+        house.door.keeper.look()
+        writer.finish_turn()
+        await trio.sleep(2 * QUEUE_TAKE_S + 0.2)
+        assert writer.reaped
+
+
+async def test_a_writer_that_must_end_is_not_kept_by_a_store_that_hangs(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        writer = await one_turn(house)
+        writer.finish_turn()
+        house.runtime.at("pending_work", partial(trio.sleep, 1.0))
+        house.open_desktop()
+        house.door.keeper.look()
+        await trio.sleep(0.01)
+        writer.begin_turn(["theirs"], client_key="theirs")
+        lease = house.door.pool.lease_of("thr")
+        assert lease is not None
+        with trio.fail_after(QUEUE_TAKE_S):
+            await house.door.pool.end(lease)
         assert writer.reaped
 
 

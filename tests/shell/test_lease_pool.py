@@ -47,6 +47,38 @@ async def test_an_idle_writer_is_released_after_thirty_seconds(
         assert leases_told(house) == ["held", "releasing", "none"]
 
 
+@pytest.mark.parametrize("moment", [120.2, 60.6, 3_601.1])
+async def test_an_idle_writer_is_released_whatever_the_clock_rounds_to(
+    moment: float, tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """120.2 + 30 is 150.2, and 150.2 - 120.2 is less than 30."""
+    async with open_house(tmp_path) as house:
+        writer = await one_turn(house)
+        await trio.sleep_until(moment)
+        writer.finish_turn()
+        await trio.sleep(31)
+        assert writer.reaped
+
+
+@pytest.mark.parametrize("steps", range(8))
+async def test_a_writer_that_is_seen_to_be_held_is_not_ended_under_who_begins_with_it(
+    steps: int, tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """The idle time is over; between the look at that and the end nobody gets it."""
+    async with open_house(tmp_path) as house:
+        writer = await one_turn(house)
+        await trio.sleep(1)
+        writer.finish_turn()
+        await trio.sleep(30)
+        for _ in range(steps):
+            await trio.lowlevel.checkpoint()
+        lease = house.door.pool.lease_of("thr")
+        if lease is not None:
+            with lease.used():
+                await trio.sleep(3)
+                assert not writer.reaped
+
+
 async def test_work_of_any_kind_starts_the_idle_time_anew(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
