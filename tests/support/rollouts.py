@@ -12,6 +12,7 @@ and a `paginated` thread's turns are shown from its next `thread/resume` on (`ta
 """
 
 import json
+import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -69,6 +70,7 @@ class Recording:
         path = _path(home, thread_id, at_ms)
         path.parent.mkdir(parents=True, exist_ok=True)
         count = len(self.turns) if turns is None else turns
+        changed_at = at_ms * 1_000_000
         with path.open("wb") as file:
             names = {self.thread_id: thread_id}
             if cwd is not None:
@@ -80,6 +82,10 @@ class Recording:
                 if change is not None:
                     change(line["payload"])
                 file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+                changed_at = _ms(line["timestamp"]) * 1_000_000
+        # When it was written is, to Codex, when the thread changed. Up to 0.163 its cursor
+        # is that time alone: of threads that changed in the same ms it skips some.
+        os.utime(path, ns=(changed_at, changed_at))
         return thread_id
 
     def _lines(
