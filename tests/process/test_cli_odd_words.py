@@ -44,3 +44,13 @@ async def test_words_that_cannot_be_sent_are_said_in_one_line(
     assert ran.err.count("\n") == 1
     sent = {name for name, _ in agent.calls}
     assert not sent & {"turn/start", "thread/rename"}
+
+
+async def test_ctrl_c_while_the_program_is_still_loading_ends_it_quietly(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt\n")
+    environ = cli_environ(tmp_path) | {"PYTHONPATH": str(tmp_path)}
+    with trio.fail_after(30):
+        ran = await run_cli("status", environ=environ)
+    assert (ran.code, ran.out, ran.err) == (130, "", "")
