@@ -3,9 +3,10 @@
 Exit codes: 0 ok, 1 refused or failed, 2 usage, 3 unreachable, 4 try again later.
 """
 
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
+from typer.core import TyperGroup
 
 from clients.cli.commands import (
     answers,
@@ -21,14 +22,45 @@ from clients.cli.commands import (
 
 _HELP = """Read, follow, continue and approve your Codex threads from your own devices.
 
-At the workstation: serve, pair, lock, unlock, doctor, devices.
-Anywhere: connect, then the rest; at the workstation it works without.
-Threads and approvals are named by the beginning of their id.
+At the workstation `serve` runs, and `pair` lets a device in. On the device `connect`
+takes the text of `pair`; then all commands work there but the owner's. At the
+workstation they work without. Threads and approvals are named by the beginning of
+their id.
 Exit codes: 0 ok, 1 refused or failed, 2 usage, 3 unreachable, 4 try again later.
 THREADGATE_STATE_DIR moves where keys and state are kept."""
 
+_SECTIONS: Final = {
+    "Begin": "demo doctor serve pair connect status",
+    "Look": "threads read watch search find output diff files save queue",
+    "Work": "new send steer interrupt fork review settings goal background models",
+    "Answer": "approvals approve deny answer",
+    "Threads": "rename archive unarchive delete compact revert",
+    "The owner": "devices lock unlock audit service",
+    "More": "hosts capabilities replay stdio",
+}
+_GAP: Final = 6  # columns around a name, as Typer counts them
+
+
+class SectionedGroup(TyperGroup):
+    """The program: its help lists commands in sections; what is in none comes last."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the sections."""
+        del ctx
+        left = {name: one for name, one in self.commands.items() if not one.hidden}
+        room = formatter.width - _GAP - max(len(name) for name in left)
+        for title, words in _SECTIONS.items():
+            names = [name for name in words.split() if name in left]
+            if title == "More":
+                names += [name for name in left if name not in names]
+            rows = [(name, left.pop(name).get_short_help_str(room)) for name in names]
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+
 app = typer.Typer(
     name="threadgate",
+    cls=SectionedGroup,
     help=_HELP,
     no_args_is_help=True,
     rich_markup_mode=None,  # plain text: quick, and at home in a pipe
@@ -59,7 +91,10 @@ def common(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Say which."
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Show the version and exit.",
         ),
     ] = False,
 ) -> None:

@@ -64,7 +64,10 @@ class Running:
                     return match
             seen = len(self.lines)
             if self._over:
-                raise FailedError(f"“{self.command}” ended without saying /{pattern}/")
+                last = self.lines[-1].text if self.lines else "nothing"
+                raise FailedError(
+                    f"“{self.command}” ended without saying /{pattern}/; it said: {last}"
+                )
             self._news = trio.Event()
             await self._news.wait()
 

@@ -111,21 +111,26 @@ WaitMs = Annotated[
         "--wait",
         metavar="SECONDS",
         parser=read_wait,
-        help="How long to wait for a closed gate or a thread that others hold.",
+        help="Wait so long, 90 at most, where others write or hold the thread.",
     ),
 ]
 AllowPending = Annotated[
     bool,
     typer.Option(
-        "--allow-pending", help="Even if this also starts what others queued."
+        "--allow-pending", help="Also where this starts what another program queued."
     ),
 ]
 Model = Annotated[
     str | None,
-    typer.Option("--model", metavar="MODEL", help="From now on; see `models`."),
+    typer.Option(
+        "--model", metavar="MODEL", help="Another model, from now on; see `models`."
+    ),
 ]
 Effort = Annotated[
-    str | None, typer.Option("--effort", metavar="WORD", help="From now on.")
+    str | None,
+    typer.Option(
+        "--effort", metavar="WORD", help="Another effort, from now on; see `models`."
+    ),
 ]
 Plan = Annotated[
     bool | None,
@@ -139,7 +144,7 @@ Schema = Annotated[
     typer.Option(
         "--schema",
         metavar="FILE",
-        help="This once answer in JSON that fits the JSON Schema in a file of this machine.",
+        help="Ask for JSON that fits the JSON Schema in this file, this once.",
     ),
 ]
 Sandbox = Annotated[
@@ -166,13 +171,13 @@ Key = Annotated[
         "--key",
         metavar="KEY",
         callback=check_key,
-        help="Ask again about an earlier request; it is not done twice.",
+        help="The key of an earlier request: tells how it went, does not do it twice.",
     ),
 ]
 Images = Annotated[
     list[Path] | None,
     typer.Option(
-        "--image", metavar="FILE", help="A picture of this machine; may be repeated."
+        "--image", metavar="FILE", help="Send a picture file along; may be repeated."
     ),
 ]
 Mentions = Annotated[
@@ -180,7 +185,7 @@ Mentions = Annotated[
     typer.Option(
         "--mention",
         metavar="PATH",
-        help="A file of the thread's folder, by its path in there; may be repeated.",
+        help="Point to a file of the thread's folder, by its path in there; may be repeated.",
     ),
 ]
 Only = Annotated[

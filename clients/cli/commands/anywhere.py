@@ -57,11 +57,14 @@ def threads(
     host: Host = None,
     archived: Archived = False,
     query: Annotated[
-        str | None, typer.Option("--query", metavar="TEXT", help="Part of a title.")
+        str | None,
+        typer.Option("--query", metavar="TEXT", help="Only with this in the title."),
     ] = None,
     cwd: Annotated[
         str | None,
-        typer.Option("--cwd", metavar="DIR", help="Of this folder of the workstation."),
+        typer.Option(
+            "--cwd", metavar="DIR", help="Only of this folder of the workstation."
+        ),
     ] = None,
     count: Annotated[
         int,

@@ -94,7 +94,7 @@ def review(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Have changes reviewed in a turn of the thread; it asks for no approval."""
+    """Have changes reviewed; it asks for no approval."""
     from clients.cli import entry, reviewing
 
     command = partial(

@@ -50,11 +50,13 @@ def send(
     allow_pending: AllowPending = False,
     when_free: Annotated[
         bool,
-        typer.Option("--when-free", help="Let it wait until the thread is free."),
+        typer.Option(
+            "--when-free", help="Let the Agent send it once the thread is free."
+        ),
     ] = False,
     steer: Annotated[
         bool,
-        typer.Option("--steer", help="Into the turn that runs, if one does."),
+        typer.Option("--steer", help="Put it into the turn that runs, if one does."),
     ] = False,
     model: Model = None,
     effort: Effort = None,
@@ -207,7 +209,7 @@ def fork(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Go on in a copy of a thread; the thread itself stays as it is."""
+    """Go on in a copy of a thread, which itself stays as it is."""
     from clients.cli import asking, entry, message, starting
 
     if through is not None and before is not None:
@@ -268,7 +270,7 @@ def settings(
     allow_pending: AllowPending = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a thread's turns run with; set what is named, from now on."""
+    """Show the model, sandbox … of a thread; set what is named."""
     from clients.cli import entry, tuning
 
     wanted = tuning.Wanted(

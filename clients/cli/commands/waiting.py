@@ -51,7 +51,7 @@ def goal(
     allow_pending: AllowPending = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a thread pursues by itself; set, pause or clear it."""
+    """Show what a thread pursues by itself, or change it."""
     from clients.cli import entry, waiting
 
     if sum((objective is not None, pause, clear)) > 1:

@@ -33,7 +33,10 @@ def serve(
         bool, typer.Option("--verbose", "-v", help="Log on stderr what happens.")
     ] = False,
 ) -> None:
-    """Run the Agent on this workstation until Ctrl-C."""
+    """Run the Agent on this workstation until Ctrl-C.
+
+    Settings are in ~/.config/threadgate/config.toml, all optional.
+    """
     from clients.cli import entry, workstation
 
     act = partial(
@@ -54,7 +57,7 @@ def pair(
         typer.Option("--yes", help="Do not ask; the device may then only read."),
     ] = False,
 ) -> None:
-    """Offer to pair a device, and ask who came."""
+    """Offer to pair a device; you say yes or no to who comes."""
     from clients.cli import entry, pairing
 
     command = partial(
@@ -70,9 +73,9 @@ def lock(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Panic: hang up on every device, let none in, write nothing.
+    """Hang up on every device, let none in, write nothing.
 
-    It holds until `unlock`, also over a restart of the Agent.
+    For a panic. It holds until `unlock`, also over a restart of the Agent.
     """
     from clients.cli import entry, locking
 
@@ -91,7 +94,10 @@ def unlock(as_json: AsJson = False) -> None:
 @group.command()
 def audit(
     count: Annotated[
-        int, typer.Option("--count", "-n", min=1, max=100_000, help="At most.")
+        int,
+        typer.Option(
+            "--count", "-n", metavar="N", min=1, max=100_000, help="At most so many."
+        ),
     ] = 50,
     as_json: AsJson = False,
 ) -> None:
@@ -126,10 +132,10 @@ def doctor(
 
 @group.command()
 def replay(file: Annotated[Path, typer.Argument(metavar="FILE")]) -> None:
-    """Show what a recorded app-server would tell clients, as JSON lines.
+    """Show what clients are told of a recorded app-server.
 
-    Each line of FILE is {"dir": "in" or "out", "t", "msg"}. Exit code 1 where a promise
-    of the protocol is broken, which is then named on stderr.
+    In JSON lines. Each line of FILE is {"dir": "in" or "out", "t", "msg"}. Exit code 1
+    where a promise of the protocol is broken, which is then named on stderr.
     """
     from clients.cli import entry, replaying
 
@@ -140,7 +146,7 @@ def replay(file: Annotated[Path, typer.Argument(metavar="FILE")]) -> None:
 def stdio() -> None:
     """Carry a device's bytes between ssh and the Agent here.
 
-    Run by the other side: `threadgate connect --via "ssh HOST threadgate stdio"`.
+    Run by the other side: `threadgate connect --via ssh://HOST`.
     """
     from clients.cli import entry
     from clients.cli import stdio as carrier

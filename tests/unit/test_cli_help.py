@@ -1,0 +1,31 @@
+"""What `threadgate --help` shows: every command once, each told in one line."""
+
+import re
+
+from typer.testing import CliRunner
+
+from clients.cli.app import app
+
+ROW = re.compile(r"^  ([a-z]+)  +(.+)$", re.MULTILINE)
+
+
+def test_help_lists_every_command_once_and_cuts_no_line() -> None:
+    shown = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "90"}).output
+    _, _, sections = shown.partition("\nBegin:")
+    listed = ROW.findall(sections)
+    names = [name for name, _ in listed]
+    assert {"serve", "send", "approve", "devices", "stdio"} <= set(names)
+    assert len(names) == len(set(names))
+    said = {command.name for command in app.registered_commands}
+    for group in app.registered_groups:
+        inside = group.typer_instance
+        assert inside is not None
+        if isinstance(group.name, str):
+            said.add(group.name)
+        else:
+            said |= {
+                getattr(command.callback, "__name__", None)
+                for command in inside.registered_commands
+            }
+    assert said == set(names)
+    assert {name for name, told in listed if told.endswith("...")} <= {"output"}
