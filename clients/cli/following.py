@@ -5,7 +5,8 @@ events may come before the call's answer tells which turn it is: they wait in me
 """
 
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -32,6 +33,8 @@ Start = Callable[[], Awaitable[tuple[str, Turn]]]
 
 REREAD: Final = 20  # turns, newest first, among which ours must be
 MAX_EARLY: Final = 10_000  # events kept before the answer; more are told by the history
+
+_UNSEEN: Final = "It may have been sent: look with `threadgate threads`."
 
 
 @dataclass(slots=True)
@@ -115,7 +118,7 @@ class _Follower:
         if self.watch.ended is not None or not stopped:
             return
         if self.transcript is None:
-            self.screen.note("It may have been sent: look with `threadgate threads`.")
+            self.screen.note(_UNSEEN)
             return
         self.screen.note(
             f"The turn goes on: `threadgate watch {self.thread_id}` shows it, "
@@ -125,6 +128,16 @@ class _Follower:
     def stop_if_over(self) -> None:
         if self.watch.ended is not None:
             self.over.cancel(reason="the turn has ended")
+
+
+@contextmanager
+def in_doubt(screen: Screen) -> Generator[None]:
+    """Say after Ctrl-C that what is sent in this block may have arrived."""
+    try:
+        yield
+    except trio.Cancelled:
+        screen.note(_UNSEEN)
+        raise
 
 
 async def carry_out(
@@ -137,7 +150,8 @@ async def carry_out(
 ) -> ExitCode:
     """Start a turn, and with `follow` show it until it ends; the exit code is its end's."""
     if not follow:
-        await start()
+        with in_doubt(screen):
+            await start()
         return ExitCode.OK
     turn = await follow_turn(screen, client, selection, start)
     return ExitCode.OK if turn.status is TurnStatus.COMPLETED else ExitCode.FAILED

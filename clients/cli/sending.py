@@ -8,7 +8,7 @@ from functools import partial
 from clients.cli.doors import LinkTeller, open_door
 from clients.cli.exits import ExitCode, FailedError
 from clients.cli.find import find_folder, find_thread
-from clients.cli.following import carry_out
+from clients.cli.following import carry_out, in_doubt
 from clients.cli.lines.threads import turn_end
 from clients.cli.message import (
     NOTHING,
@@ -160,7 +160,8 @@ def _say_pending(screen: Screen, *, pending: bool | None) -> None:
 
 
 async def _queue(screen: Screen, client: Client, params: TurnStartParams) -> ExitCode:
-    result = await client.call(TURN_START, params)
+    with in_doubt(screen):
+        result = await client.call(TURN_START, params)
     if screen.as_json:
         screen.json({"event": "answer", "result": result.wire()})
     queued = result.queued

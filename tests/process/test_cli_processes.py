@@ -219,6 +219,30 @@ async def test_ctrl_c_while_following_says_that_the_turn_goes_on(state: Path) ->
         await process.stdout.aclose()
 
 
+@pytest.mark.parametrize("more", [[], ["--no-follow"], ["--when-free"]])
+async def test_ctrl_c_before_the_answer_says_that_it_may_have_been_sent(
+    state: Path, more: list[str]
+) -> None:
+    async with fake(state) as agent:
+        agent.silent.add("turn/start")
+        process = await trio.lowlevel.open_process(
+            command_line("send", SHOP, "go on", *more),
+            env=cli_environ(state),
+            stdout=-1,
+            stderr=-1,
+        )
+        await agent.wait_called("turn/start")
+        process.send_signal(signal.SIGINT)
+        assert await process.wait() == 130
+        assert process.stderr is not None
+        assert process.stdout is not None
+        said = (await process.stderr.receive_some()).decode()
+        assert said == "It may have been sent: look with `threadgate threads`.\n"
+        await process.stderr.aclose()
+        await process.stdout.aclose()
+        assert len(agent.called("turn/start")) == 1
+
+
 async def test_a_reader_that_leaves_early_is_no_error_worth_words(state: Path) -> None:
     page = [samples.thread()] * 100
     many = ThreadListResult(threads=page, next_cursor="more", head=1)

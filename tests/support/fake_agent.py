@@ -41,7 +41,8 @@ class _Session:
 
 @dataclass(slots=True)
 class FakeAgent:
-    """`calls`: (method, params) in order. `lost`: events older than this are forgotten."""
+    """`calls`: (method, params) in order. `lost`: events older than this are forgotten.
+    `silent`: methods that are never answered."""
 
     answers: dict[str, Answer] = field(default_factory=dict[str, Answer])
     gate: GateState = field(default_factory=samples.open_gate)
@@ -49,6 +50,7 @@ class FakeAgent:
     journal: list[Frame] = field(default_factory=list[Frame])
     open_items: list[Open] = field(default_factory=list[Open])
     lost: int = 0
+    silent: set[str] = field(default_factory=set[str])
     scopes: list[str] = field(default_factory=lambda: ["read", "write"])
     subscribed: trio.Event = field(default_factory=trio.Event)
     _called: trio.Event = field(default_factory=trio.Event)
@@ -139,7 +141,9 @@ class FakeAgent:
         if "ping" in frame:
             await session.channel.send([pack({"pong": frame["ping"]})])
         elif "id" in frame:
-            await session.channel.send([pack(self._answer(session, frame))])
+            answer = pack(self._answer(session, frame))
+            if frame["method"] not in self.silent:
+                await session.channel.send([answer])
 
     def _answer(self, session: _Session, frame: Frame) -> Frame:
         method, params = frame["method"], frame["params"]
