@@ -58,6 +58,15 @@ class FoundItems:
     next_cursor: str | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundFiles:
+    """Paths below a folder, the best first, as the runtime found them: links may lead
+    anywhere. `truncated`: there may be more."""
+
+    paths: tuple[str, ...]
+    truncated: bool
+
+
 class StoreContents(Protocol):
     """Reads what the store holds of threads. Every method raises `AdapterError`."""
 
@@ -89,6 +98,13 @@ class StoreContents(Protocol):
         self, thread_id: str, query: str, *, cursor: str | None, limit: int
     ) -> FoundItems:
         """Return where in a thread the words occur."""
+        ...
+
+    async def find_files(self, query: str, *, folder: str) -> FoundFiles:
+        """Return files below an absolute folder whose paths fit the words.
+
+        Loads nothing and reads no file. Ended where the caller is cancelled.
+        """
         ...
 
 

@@ -23,7 +23,9 @@ from agent.clocks import instant
 from agent.config import Config
 from agent.files.blob_files import BlobFiles
 from agent.files.blobs import Blobs
+from agent.files.file_search import FileSearch
 from agent.files.pictures import Pictures
+from agent.files.private import PrivateFolders
 from agent.following.follower import Follower
 from agent.gate.engines import Programs
 from agent.gate.gatekeeper import GateKeeper
@@ -80,6 +82,7 @@ class Door:
     offering: Offering
     blobs: Blobs
     pictures: Pictures
+    file_search: FileSearch
     follower: Follower
     contents: Contents
     thread_acts: ThreadActs
@@ -148,11 +151,12 @@ def build_door(
         now_s=lambda: clocks().up / 1_000,
         run=run,
     )
+    private = PrivateFolders(codex_home=config.codex_home, state_dir=config.state_dir)
     pictures = Pictures(
         blobs=blobs,
         sight=sight,
         codex_home=config.codex_home,
-        state_dir=config.state_dir,
+        private=private,
         run=run,
     )
     locks = ThreadLocks()
@@ -239,6 +243,13 @@ def build_door(
         offering=Offering(supervisor=supervisor, keeper=keeper, now_ms=now_ms),
         blobs=blobs,
         pictures=pictures,
+        file_search=FileSearch(
+            supervisor=supervisor,
+            sight=sight,
+            private=private,
+            now_ms=now_ms,
+            run=run,
+        ),
         follower=follower,
         contents=Contents(
             supervisor=supervisor,

@@ -654,6 +654,28 @@ class FunctionCallOutputContentItemInputText(TypedDict):
     type: "Literal['input_text']"
 
 
+FuzzyFileSearchMatchType: TypeAlias = "Literal['file', 'directory']"
+
+
+class FuzzyFileSearchParams(TypedDict):
+    cancellationToken: "NotRequired[str | None]"
+    query: "str"
+    roots: "list[str]"
+
+
+class FuzzyFileSearchResponse(TypedDict):
+    files: "list[FuzzyFileSearchResult]"
+
+
+class FuzzyFileSearchResult(TypedDict):
+    file_name: "str"
+    indices: "NotRequired[list[int] | None]"
+    match_type: "FuzzyFileSearchMatchType"
+    path: "str"
+    root: "str"
+    score: "int"
+
+
 class GitInfo(TypedDict):
     branch: "NotRequired[str | None]"
     originUrl: "NotRequired[str | None]"

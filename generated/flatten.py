@@ -14,6 +14,7 @@ BUNDLE: Final = "codex_app_server_protocol.schemas.json"
 REQUESTS: Final = (
     "command/exec",
     "config/read",
+    "fuzzyFileSearch",
     "initialize",
     "model/list",
     "review/start",

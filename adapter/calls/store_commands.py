@@ -7,8 +7,9 @@ from typing import Final, cast
 
 from adapter.calls.commands import ORDERS, SOURCES, Command
 from adapter.calls.jsonrpc import Json
-from adapter.limits import LIST_S, OTHER_S, READ_S
+from adapter.limits import FILES_END_S, FILES_S, LIST_S, OTHER_S, READ_S
 from generated.codex import (
+    FuzzyFileSearchParams,
     ThreadArchiveParams,
     ThreadDeleteParams,
     ThreadForkParams,
@@ -23,6 +24,7 @@ from generated.codex import (
 LIST_ITEMS: Final = "thread/items/list"
 SEARCH: Final = "thread/search"
 FIND: Final = "thread/searchOccurrences"
+FIND_FILES: Final = "fuzzyFileSearch"
 
 
 def _command(method: str, params: object, *, timeout_s: float) -> Command:
@@ -78,6 +80,26 @@ def find(thread_id: str, query: str, *, cursor: str | None, limit: int) -> Comma
     if cursor is not None:
         params["cursor"] = cursor
     return _command(FIND, params, timeout_s=LIST_S)
+
+
+def find_files(query: str, folder: str, *, token: str) -> Command:
+    """Files below a folder. A later request with the same token ends this one."""
+    params: FuzzyFileSearchParams = {
+        "query": query,
+        "roots": [folder],
+        "cancellationToken": token,
+    }
+    return _command(FIND_FILES, params, timeout_s=FILES_S)
+
+
+def end_search(token: str) -> Command:
+    """Nothing is looked for nowhere: only to end the search that has this token."""
+    params: FuzzyFileSearchParams = {
+        "query": "",
+        "roots": [],
+        "cancellationToken": token,
+    }
+    return _command(FIND_FILES, params, timeout_s=FILES_END_S)
 
 
 def rename(thread_id: str, name: str) -> Command:

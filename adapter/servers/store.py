@@ -5,6 +5,8 @@ items: their turns are read instead, one after another.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from itertools import count as numbers
 from typing import Any, Final
 
 import trio
@@ -13,8 +15,15 @@ from adapter.calls import store_commands
 from adapter.calls.commands import Command
 from adapter.calls.portions import Firsts, Portions
 from adapter.calls.refusals import not_offered
-from adapter.errors import AnswerShapeError, AnswerTooLongError, CodexRefusedError
+from adapter.errors import (
+    AdapterError,
+    AnswerShapeError,
+    AnswerTooLongError,
+    CodexRefusedError,
+    NoAnswerError,
+)
 from adapter.limits import (
+    FILES_FOUND,
     FIRST_ITEMS,
     ITEMS_A_PAGE,
     ITEMS_LOOK_S,
@@ -22,6 +31,7 @@ from adapter.limits import (
     SNIPPET_CHARS,
 )
 from adapter.runtime_store import (
+    FoundFiles,
     FoundItems,
     FoundThreads,
     Guard,
@@ -72,6 +82,7 @@ class CodexStore:
         self._is_child = is_child
         self._turns = TurnPages(read)
         self._firsts = Firsts(FIRST_ITEMS)
+        self._searches = numbers(1)
 
     # StoreContents
 
@@ -215,6 +226,26 @@ class CodexStore:
             hit.model_copy(update={"turn_id": told.get(hit.turn_id, hit.turn_id)})
             for hit in hits
         ]
+
+    async def find_files(self, query: str, *, folder: str) -> FoundFiles:
+        """Return files below a folder. Nobody waits for it any more: Codex ends it."""
+        token = f"threadgate-{next(self._searches)}"
+        try:
+            answer = await self._read(
+                store_commands.find_files(query, folder, token=token)
+            )
+        except (trio.Cancelled, NoAnswerError):
+            with trio.CancelScope(shield=True), suppress(AdapterError):
+                await self._server.call(store_commands.end_search(token))
+            raise
+        try:
+            rows = [mapping(row) for row in sequence(answer["files"])]
+            paths = [text(row["path"]) for row in rows if text(row["root"]) == folder]
+        except MISFITS as exc:
+            raise AnswerShapeError(store_commands.FIND_FILES, why(exc)) from exc
+        return FoundFiles(
+            paths=tuple(paths[:FILES_FOUND]), truncated=len(rows) >= FILES_FOUND
+        )
 
     # StoreActs
 

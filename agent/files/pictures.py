@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Final
 
 from adapter.runtime import Emitted, ItemClosed, ItemOpened, RuntimeEvent
-from agent.access.roots import inside, resolved
+from agent.access.roots import resolved
 from agent.access.scopes import Caller, check_access
 from agent.access.sight import Sight
 from agent.files.beneath import OutsideError, open_beneath, path_below
 from agent.files.blobs import Blobs, blob_not_found, piece_of
+from agent.files.private import PrivateFolders
 from agent.limits import PICTURE_BYTES, PICTURE_THREADS, PICTURES_KNOWN
 from agent.offload import Runner, in_thread
 from transport.errors import NotFound, TooLarge
@@ -32,7 +33,6 @@ from transport.protocol.turns import Turn
 from transport.protocol.work_items import ImageOrigin
 
 MADE: Final = "generated_images"  # where Codex keeps what it makes, in its home
-WORKTREES: Final = "worktrees"  # … and where its app puts folders to work in
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class _Known:
 
 
 class Pictures:
-    """`blob/read`. Below `codex_home` only `MADE` is read, below `state_dir` nothing."""
+    """`blob/read`. Of what is private only `MADE`, below `codex_home`, is read."""
 
     def __init__(
         self,
@@ -51,13 +51,13 @@ class Pictures:
         blobs: Blobs,
         sight: Sight,
         codex_home: Path,
-        state_dir: Path,
+        private: PrivateFolders,
         run: Runner = in_thread,
     ) -> None:
         self._blobs = blobs
         self._sight = sight
         self._codex_home = str(codex_home)
-        self._private = (str(codex_home), str(state_dir))
+        self._private = private
         self._run = run
         self._known: OrderedDict[str, _Known] = OrderedDict()
 
@@ -165,7 +165,7 @@ class Pictures:
         below = _below((thread.cwd, folder), known.path)
         if below is not None and self._sight.roots.shows(caller, folder):
             path = os.path.join(folder, below)
-            if not self._is_private(folder, path):
+            if not self._private.hold(path, of=folder):
                 places.append(path)
         home = resolved(self._codex_home)
         homes = [os.path.join(one, MADE) for one in (self._codex_home, home)]
@@ -173,13 +173,6 @@ class Pictures:
         if below is not None:
             places.append(os.path.join(home, MADE, below))
         return places
-
-    def _is_private(self, folder: str, path: str) -> bool:
-        """Whether it lies in a home that the thread's folder only happens to contain."""
-        own = resolved(os.path.join(self._codex_home, WORKTREES))
-        if folder != own and inside(folder, [own]):
-            return False
-        return inside(path, map(resolved, self._private))
 
 
 def _below(folders: Iterable[str], path: str) -> str | None:

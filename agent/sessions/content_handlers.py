@@ -41,6 +41,7 @@ def content_handlers(door: Door) -> dict[str, Handler]:
         methods.THREAD_DIFF.name: _for_caller(contents.thread_diff),
         methods.THREAD_SEARCH.name: _for_caller(contents.search),
         methods.THREAD_FIND.name: _for_caller(contents.find),
+        methods.FILE_SEARCH.name: _for_caller(door.file_search.search),
         methods.THREAD_FORK.name: _for_caller(door.thread_fork.run),
         methods.THREAD_COMPACT.name: _for_caller(door.admission.compact),
         methods.THREAD_REVERT.name: _for_caller(door.admission.revert),

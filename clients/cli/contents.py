@@ -1,4 +1,4 @@
-"""`output`, `diff`, `search`, `find`: what threads hold. Trio shell. PROTOCOL.md section 4."""
+"""`output`, `diff`, `search`, `find`, `files`: what threads hold. Trio shell. PROTOCOL.md section 4."""
 
 from typing import Final, Literal
 
@@ -8,6 +8,7 @@ from clients.cli.exits import ExitCode, FailedError
 from clients.cli.find import find_thread
 from clients.cli.lines.contents import (
     diff_lines,
+    file_lines,
     found_lines,
     hit_table,
     item_choice,
@@ -25,8 +26,10 @@ from transport.protocol.contents import (
     ThreadFindParams,
     ThreadSearchParams,
 )
+from transport.protocol.files import FileSearchParams
 from transport.protocol.items import Command, Item
 from transport.protocol.methods import (
+    FILE_SEARCH,
     ITEM_LIST,
     ITEM_OUTPUT,
     THREAD_DIFF,
@@ -122,6 +125,22 @@ async def find(
     if screen.as_json:
         screen.json({"hits": [hit.wire() for hit in hits]})
     screen.lines(found_lines(hits))
+    return ExitCode.OK
+
+
+async def files(
+    screen: Screen, text: str, *, host: str | None, thread: str | None, cwd: str | None
+) -> ExitCode:
+    """Find files of a thread's folder, or of another, by letters of their paths."""
+    async with open_door(host) as client:
+        thread_id = None if thread is None else await find_thread(client, thread)
+        params = FileSearchParams(thread_id=thread_id, cwd=cwd, query=text)
+        found = await client.call(FILE_SEARCH, params)
+    if screen.as_json:
+        screen.json(found.wire())
+    screen.lines(file_lines(found.paths))
+    if found.truncated:
+        screen.note("There may be more: other words, or more of them, find them.")
     return ExitCode.OK
 
 

@@ -24,6 +24,7 @@ from transport.protocol.contents import (
     ThreadHit,
     ThreadSearchResult,
 )
+from transport.protocol.files import FileSearchResult
 from transport.protocol.items import Command, ItemStatus
 from transport.protocol.thread_acts import ThreadDeleteResult, ThreadForkResult
 from transport.protocol.threads import ThreadResult
@@ -121,6 +122,22 @@ async def test_words_are_found_in_threads_and_in_one(state: Path) -> None:
         ]
     assert "two carts" in printed(screen).splitlines()[1]
     assert printed(screen).splitlines()[-1] == "msg_1  two carts"
+
+
+async def test_files_are_found_for_a_mention(state: Path) -> None:
+    told = FileSearchResult(paths=["src/carts.py", "a\x1b[2Jb"], truncated=True)
+    async with fake(state, {"file/search": lambda _: told}) as agent:
+        screen = paper()
+        await contents.files(screen, "carts", host=None, thread=SHOP[:5], cwd=None)
+        assert printed(screen) == "src/carts.py\na\\x1b[2Jb\n"
+        assert "may be more" in noted(screen)
+        screen = paper(as_json=True)
+        await contents.files(screen, "carts", host=None, thread=None, cwd="/w")
+        assert json.loads(printed(screen)) == told.wire()
+        assert agent.called("file/search") == [
+            {"threadId": SHOP, "query": "carts"},
+            {"cwd": "/w", "query": "carts"},
+        ]
 
 
 async def test_nothing_is_deleted_without_a_yes(state: Path) -> None:

@@ -16,9 +16,13 @@ import pytest
 import trio
 
 from agent.files.beneath import OutsideError, open_beneath
+from agent.files.file_search import FileSearch
+from agent.files.private import PrivateFolders
 from agent.sessions.requests import read_params
 from tests.support.agents import client_info, open_agent, open_owner, pair_device
+from tests.support.door import LOCAL, device, open_house
 from tests.support.fake_runtime import FakeRuntime
+from tests.support.fake_store import FakeStore
 from tests.support.pictures import png
 from transport.blobs import fetch_blob, send_blob
 from transport.client import open_client
@@ -28,6 +32,7 @@ from transport.errors import (
     NotFound,
 )
 from transport.protocol import admin, blobs, turns
+from transport.protocol.files import FileSearchParams
 from transport.protocol.methods import (
     BLOB_BEGIN,
     BLOB_CHUNK,
@@ -179,6 +184,50 @@ def test_no_descriptor_is_left_behind(place: Path) -> None:
         except OutsideError:
             continue
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+async def test_a_search_for_files_names_none_outside_the_folder(
+    place: Path, tmp_path: Path
+) -> None:
+    (place / "rootlink").unlink()  # the fake would follow it without an end
+    for own in ("codex", "state"):  # of this Agent, inside the thread's folder
+        (place / own).mkdir(exist_ok=True)
+        (place / own / "file").write_bytes(OUTSIDE)
+    runtime = FakeRuntime()
+    runtime.add("thr", "t1", cwd=str(place))
+    private = PrivateFolders(codex_home=place / "codex", state_dir=place / "state")
+    (tmp_path / "agent").mkdir()
+    async with open_house(tmp_path / "agent", runtime=runtime) as house:
+        search = FileSearch(
+            supervisor=house.door.supervisor,
+            sight=house.door.sight,
+            private=private,
+            now_ms=lambda: 0,
+        )
+        params = FileSearchParams(thread_id="thr", query="file")
+        caller = device("read", roots=(str(place),))
+        assert (await search.search(caller, params)).paths == ["file", "sub/file"]
+        seen = await FakeStore(runtime, emit=lambda _: None).find_files(
+            "file", folder=str(place)
+        )  # what was found and left out
+        assert {"dirlink/file", "codex/file", "state/file"} <= {*seen.paths}
+
+
+async def test_a_folder_swapped_for_a_link_while_it_is_searched_names_nothing(
+    place: Path, tmp_path: Path
+) -> None:
+    def swap() -> None:
+        place.rename(tmp_path / "old")
+        place.symlink_to(tmp_path / "out")
+
+    runtime = FakeRuntime()
+    runtime.add("thr", "t1", cwd=str(place))
+    (place / "rootlink").unlink()
+    runtime.at("find_files", swap)
+    (tmp_path / "agent").mkdir()
+    async with open_house(tmp_path / "agent", runtime=runtime) as house:
+        params = FileSearchParams(thread_id="thr", query="file")
+        assert (await house.door.file_search.search(LOCAL, params)).paths == []
 
 
 def mention(path: str) -> turns.TurnStartParams:

@@ -1,11 +1,12 @@
 """What a fake reader's disk holds, and acts on it. Steps as in `fake_runtime`.
 
-Steps: `list_items`, `item_texts`, `search`, `find`, `rename`, `archive`, `unarchive`,
+Steps: `list_items`, `item_texts`, `search`, `find`, `find_files`, `rename`, `archive`, `unarchive`,
 `delete`, each with `:done` when its effect has happened.
 """
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from adapter.errors import (
@@ -16,6 +17,7 @@ from adapter.errors import (
 )
 from adapter.runtime import Emit, Emitted, Guard
 from adapter.runtime_store import (
+    FoundFiles,
     FoundItems,
     FoundThreads,
     HeldText,
@@ -110,6 +112,17 @@ class FakeStore:
             if query in getattr(item, "text", "")
         ]
         return FoundItems(hits=tuple(hits[:limit]), next_cursor=None)
+
+    async def find_files(self, query: str, *, folder: str) -> FoundFiles:
+        """Like Codex: every path that has the words, through whatever links there are."""
+        await self._runtime.reach("find_files")
+        found = [
+            os.path.relpath(os.path.join(at, name), folder)
+            for at, folders, files in os.walk(folder, followlinks=True)
+            for name in (*folders, *files)
+            if query in name
+        ]
+        return FoundFiles(paths=tuple(sorted(found)[:50]), truncated=len(found) > 50)
 
     async def rename(self, thread_id: str, name: str, *, guard: Guard) -> None:
         stored = await self._acting("rename", thread_id, guard, locks=False)

@@ -15,6 +15,7 @@ from transport.protocol import (
     blobs,
     capabilities,
     contents,
+    files,
     gateway,
     goals,
     queue,
@@ -108,6 +109,9 @@ THREAD_SEARCH: Final = Method(
 )
 THREAD_FIND: Final = Method(
     "thread/find", contents.ThreadFindParams, contents.ThreadFindResult, Access.READ
+)
+FILE_SEARCH: Final = Method(
+    "file/search", files.FileSearchParams, files.FileSearchResult, Access.READ
 )
 APPROVAL_LIST: Final = Method(
     "approval/list",
@@ -313,6 +317,7 @@ METHODS: Final[dict[str, Method[Any, Any]]] = {
         THREAD_DIFF,
         THREAD_SEARCH,
         THREAD_FIND,
+        FILE_SEARCH,
         APPROVAL_LIST,
         THREAD_START,
         THREAD_FORK,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from clients.cli.commands import completing
 from clients.cli.options import Archived, AsJson, Host, ThreadArg, WaitMs
 
 if TYPE_CHECKING:
@@ -111,6 +112,35 @@ def find(
     from clients.cli import contents, entry
 
     command = partial(contents.find, text=text, host=host, thread=thread, count=count)
+    raise typer.Exit(entry.run(command, as_json=as_json))
+
+
+@group.command()
+def files(
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="THREAD WORDS",
+            help="Whose folder, and letters of the path; with --cwd the letters alone.",
+            autocompletion=completing.threads,
+        ),
+    ],
+    host: Host = None,
+    cwd: Annotated[
+        str | None,
+        typer.Option("--cwd", metavar="DIR", help="In this folder of the workstation."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find files of a thread's folder, for --mention."""
+    from clients.cli import contents, entry
+
+    thread, *letters = words if cwd is None else [None, *words]
+    if not letters:
+        raise typer.BadParameter("which letters has its path?")
+    command = partial(
+        contents.files, text=" ".join(letters), host=host, thread=thread, cwd=cwd
+    )
     raise typer.Exit(entry.run(command, as_json=as_json))
 
 

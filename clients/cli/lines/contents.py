@@ -81,6 +81,13 @@ def found_lines(hits: Sequence[ItemHit]) -> list[Line]:
     ]
 
 
+def file_lines(paths: Sequence[str]) -> list[Line]:
+    """Return the paths, each as `--mention` takes it."""
+    if not paths:
+        return [line("No file there has these letters in its path.")]
+    return [line(Span(visible(path), "name")) for path in paths]
+
+
 def item_choice(item: Item) -> Line:
     """Return an item as one of several that a person may have meant."""
     return line("  ", Span(item.id, "name"), f"  {item.kind}  ", dim(item.turn_id))
