@@ -122,6 +122,8 @@ def read_text(text: str) -> str:
     Raises: UsageProblemError where there is none.
     """
     if text == "-":
+        if sys.stdin.isatty():
+            print("The message, to its end with Ctrl-D:", file=sys.stderr, flush=True)
         text = sys.stdin.read(MAX_TEXT).rstrip("\n")
     if not text.strip():
         raise UsageProblemError("the message is empty")

@@ -169,6 +169,16 @@ async def test_the_message_can_come_from_stdin(state: Path) -> None:
     assert agent.called("turn/start")[0]["input"][0]["text"] == "two\nlines"
 
 
+async def test_a_message_that_is_typed_at_a_terminal_is_asked_for(state: Path) -> None:
+    async with fake(state) as agent:
+        agent.answers["turn/start"] = closed
+        async with open_terminal(state, "send", SHOP, "-") as terminal:
+            await terminal.wait_for("Ctrl-D")
+            await terminal.type("two words\n\x04")
+            assert await terminal.end() == 4
+    assert agent.called("turn/start")[0]["input"][0]["text"] == "two words"
+
+
 async def test_help_imports_neither_trio_nor_the_protocol(state: Path) -> None:
     code = (
         "import sys\n"
