@@ -4,15 +4,20 @@ The reader takes 64 requests at a time and refuses more. A device with many sess
 few together, could fill it, and then nobody else reads or sends. So more than a device's
 share waits its turn, and then for its turn among all devices: nobody has more than a share
 in that line, so who comes is soon at its head. The owner never waits for a device.
+
+A device that asks and does not take the answers would have us keep them: for one that has
+`UNSENT_A_DEVICE` of them nothing is read, in none of its sessions, until it took some.
 """
 
+from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import trio
 
 from agent.access.scopes import LOCAL
-from agent.edge_limits import READS_A_DEVICE, READS_AT_ONCE
+from agent.changes import Changes
+from agent.edge_limits import READS_A_DEVICE, READS_AT_ONCE, UNSENT_A_DEVICE
 
 
 class Reads:
@@ -21,6 +26,20 @@ class Reads:
     def __init__(self) -> None:
         self._lines: dict[str, trio.CapacityLimiter] = {}
         self._all = trio.CapacityLimiter(READS_AT_ONCE)
+        self._unsent: Counter[str] = Counter()
+        self._taken = Changes()
+
+    def note_unsent(self, device_id: str, more: int) -> None:
+        """So many bytes of answers more (or fewer) wait for the device to take them."""
+        self._unsent[device_id] += more
+        if not self._unsent[device_id]:
+            del self._unsent[device_id]
+        if more < 0:
+            self._taken.ring()
+
+    def unsent(self, device_id: str) -> int:
+        """Return how many bytes of answers wait for the device to take them."""
+        return self._unsent[device_id]
 
     @asynccontextmanager
     async def turn(self, device_id: str) -> AsyncGenerator[None]:
@@ -29,6 +48,8 @@ class Reads:
         limiter = self._lines.setdefault(device_id, limiter)
         try:
             async with _place(limiter):
+                while self._unsent[device_id] > UNSENT_A_DEVICE:
+                    await self._taken.wait()
                 if device_id == LOCAL:
                     yield
                 else:

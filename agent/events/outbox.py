@@ -24,6 +24,11 @@ class Outbox:
         return bool(self._frames or self._pings) or self._ping is not None
 
     @property
+    def size(self) -> int:
+        """Bytes of the answers and session events that wait."""
+        return self._bytes
+
+    @property
     def full(self) -> bool:
         """Whether the session should not be read before some of it is written."""
         waiting = len(self._frames) + len(self._pings)

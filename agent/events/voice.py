@@ -39,7 +39,8 @@ _DELTAS_OFF: Final = Notice(
 class Voice:
     """The writing half of a session. `epoch`: the one that its device is told.
 
-    `ending`: why it ends, once it does; from then on only the farewell is said.
+    `ending`: why it ends, once it does; from then on only the farewell is said. `unsent`
+    is told how many bytes of answers more (or fewer) wait for the peer to take them.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Voice:
         epoch: str,
         network: bool,
         now_ms: Callable[[], int],
+        unsent: Callable[[int], None] = lambda _more: None,
     ) -> None:
         self.epoch = epoch
         self.subscription = Subscription(feed.journal, feed.batches)
@@ -63,10 +65,16 @@ class Voice:
         self._bell = trio.Event()
         self._written = trio.Event()
         self._deltas_at = float("-inf")
+        self._unsent = unsent
+        self._held = 0  # bytes of answers that wait or are being written
+        self._over = False
 
     def answer(self, frame: bytes) -> None:
         """Say an answer."""
+        if self._over:
+            return
         self._outbox.add(frame)
+        self._count(len(frame))
         self._bell.set()
 
     def tell(self, data: EventData) -> None:
@@ -102,13 +110,22 @@ class Voice:
 
     async def serve(self) -> None:
         """Write until the session ends; the channel is closed then."""
-        while self.ending is None:
-            frames = self._new_frames()
-            if frames:
-                await self._send(frames)
-            else:
-                await self._wait_news()
-        await self._say_goodbye()
+        try:
+            while self.ending is None:
+                frames = self._new_frames()
+                if frames:
+                    await self._send(frames)
+                    self._count(self._outbox.size - self._held)
+                else:
+                    await self._wait_news()
+            await self._say_goodbye()
+        finally:
+            self._over = True
+            self._count(-self._held)
+
+    def _count(self, more: int) -> None:
+        self._held += more
+        self._unsent(more)
 
     def _new_frames(self) -> list[bytes]:
         now = trio.current_time()

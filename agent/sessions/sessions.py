@@ -6,6 +6,7 @@ voice that writes, and a timekeeper. What a device asks for runs in `session_cal
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import trio
@@ -86,6 +87,7 @@ class Session:
             epoch=rights.epoch,
             network=network,
             now_ms=edge.now_ms,
+            unsent=partial(edge.reads.note_unsent, rights.device.id),
         )
         self._calls = Calls(
             self,

@@ -8,6 +8,7 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
+from agent.edge_limits import READS_A_DEVICE, UNSENT_A_DEVICE
 from agent.events.journal import Journal
 from agent.sessions.router import Call
 from tests.support.edge import (
@@ -815,3 +816,66 @@ async def test_a_device_with_many_sessions_has_its_share_of_the_reader_and_no_mo
         assert "result" in await other.answer(number)
         assert reading == 37
         nursery.cancel_scope.cancel()
+
+
+class Large(WireModel):
+    """As large as a page may be."""
+
+    text: str = "x" * 250_000
+    more: str = "y" * 250_000
+
+
+async def test_what_a_device_asked_for_and_does_not_take_is_bounded_for_all_its_sessions(
+    nursery: trio.Nursery, autojump_clock: MockClock
+) -> None:
+    bench, served, go_on = Bench(nursery), 0, trio.Event()
+
+    async def read(_call: Call, _params: Any) -> WireModel:
+        nonlocal served
+        await go_on.wait()
+        served += 1
+        return Large()
+
+    bench.handlers["thread/read"] = read
+    names = [f"i{number}" for number in range(4)]
+    pipes = [trio.testing.lockstep_stream_pair() for _ in names]
+    lame = [
+        await bench.connect(instance=name, streams=pipe)
+        for name, pipe in zip(names, pipes, strict=True)
+    ]
+    for peer in lame:
+        for _ in range(16):
+            await peer.ask("thread/read", {"threadId": "t"})
+    go_on.set()
+    await trio.testing.wait_all_tasks_blocked()
+    held = bench.edge.reads.unsent("00000000000000aa")
+    assert UNSENT_A_DEVICE < held <= UNSENT_A_DEVICE + READS_A_DEVICE * 512 * 1024
+    assert served == READS_A_DEVICE, "those that had begun, and no more"
+    other = await bench.connect(make_rights(device_id="00000000000000bb"))
+    assert "result" in await other.call("thread/read", {"threadId": "t"})
+    for peer in lame[:-1]:
+        with trio.fail_after(10):
+            for _ in range(16):
+                assert "result" in await peer.receive()
+    await lame[-1].channel.aclose()
+    await trio.testing.wait_all_tasks_blocked()
+    assert bench.edge.reads.unsent("00000000000000aa") == 0
+
+
+async def test_what_a_stalled_device_does_not_take_is_let_go_with_its_sessions(
+    nursery: trio.Nursery, autojump_clock: MockClock
+) -> None:
+    bench = Bench(nursery)
+
+    async def read(_call: Call, _params: Any) -> WireModel:
+        return Large()
+
+    bench.handlers["thread/read"] = read
+    peer = await bench.connect(streams=trio.testing.lockstep_stream_pair())
+    for _ in range(2):
+        await peer.ask("thread/read", {"threadId": "t"})
+    await trio.testing.wait_all_tasks_blocked()
+    assert bench.edge.reads.unsent("00000000000000aa") > 500_000
+    await trio.sleep(25)
+    assert len(bench.table) == 0
+    assert bench.edge.reads.unsent("00000000000000aa") == 0
