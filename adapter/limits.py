@@ -4,8 +4,10 @@ from typing import Final
 
 # One app-server process
 REQUESTS_IN_FLIGHT: Final = 64  # bursts of 150 and more get no answer at all
-STDOUT_CHUNK: Final = 256 * 1024  # one read; a line may be of any length (20 MB seen)
+STDOUT_CHUNK: Final = 256 * 1024  # one read; a line may be far longer (20 MB seen)
 ANSWER_BYTES: Final = 32 * 1024 * 1024  # one answer: three of the largest items seen
+LINE_BYTES: Final = 64 * 1024 * 1024  # any other line: three of the longest seen
+REPLY_BYTES: Final = 1024 * 1024  # that wait for a full pipe: 10,000 refusals
 STDERR_RING: Final = 1024 * 1024  # the newest of what it logs; the rest is dropped
 STDERR_TAIL: Final = 2_000  # characters of it that an error carries
 WRITE_S: Final = 5.0  # a line half written into a full pipe: then the process ends
@@ -57,6 +59,7 @@ BOUNDARY_PAGES: Final = 20  # looked through for where a review began
 # Writing
 PROOF_S: Final = 10.0  # from the answer of turn/start to a turn seen to run
 SLEPT_MS: Final = 5_000  # a shorter sleep of the computer breaks no connection
+STEERS_WATCHED: Final = 64  # that the model has not taken yet; a person types a few
 TURN_END_S: Final = 10.0  # from the answer of turn/interrupt to turn/completed
 SETTLE_S: Final = 2.0  # from a change of settings to the notification of it
 CONFIRM_S: Final = 15.0  # an answered approval that Codex does not confirm
@@ -91,6 +94,8 @@ FORM_NAME_CHARS: Final = 256  # of one field
 
 # What one process's state may grow to
 KNOWN_TURNS: Final = 10_000  # ids; a goal's loop starts ten a second
+OPEN_AT_ONCE: Final = 1_024  # items in progress; before one more the oldest is ended
+TEXT_PARTS: Final = 100  # of one, kept apart while it grows; they share ITEM_BYTES
 CLOSED_ITEMS: Final = 4_096  # ids of items that ended, so that none ends twice
 LIVE_ITEMS: Final = 200  # items of a running turn that a reader is shown
 LIVE_BYTES: Final = 2 * 1024 * 1024  # and their size

@@ -30,6 +30,7 @@ QUEUE_LOOK_S: Final = 0.1
 ROOM_S: Final = 15.0  # an idle writer that is ended for another one is gone by then
 START_TRIES: Final = 4  # codex <= 0.163 can die before `initialize` (first and 3 more)
 START_PAUSE_S: Final = 0.5
+CHILDREN: Final = 4_096  # sub-agents of one lease whose events are told as its own
 ELSEWHERE_KEPT: Final = 256  # threads that somebody else was met on
 
 # Admission

@@ -1,9 +1,10 @@
 """Peer state over JSON lines: what Codex's app-server speaks on stdio. Sans-IO.
 
 One JSON object a line, no `jsonrpc` key. Answers come out of order, some never; a late
-or unknown one is nothing to us. A line is of any length, but an answer that is longer
-than `ANSWER_BYTES` is not kept: whoever asked asks for less. Bytes that make no message
-come out as `Garbled`: one bad line must not end a process that runs a turn.
+or unknown one is nothing to us. An answer that is longer than `ANSWER_BYTES` is not
+kept: whoever asked asks for less. What a turn does cannot be asked for in parts, so other
+lines may have `LINE_BYTES`. Bytes that make no message come out as `Garbled`: one bad line
+must not end a process that runs a turn.
 """
 
 import json
@@ -12,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeGuard, cast
 
-from adapter.limits import ANSWER_BYTES, REQUESTS_IN_FLIGHT
+from adapter.limits import ANSWER_BYTES, LINE_BYTES, REQUESTS_IN_FLIGHT
 
 Json = Mapping[str, Any]
 RequestId = int | str
@@ -158,6 +159,8 @@ class JsonRpc:
                 return event
         if len(self._buffer) > ANSWER_BYTES and (event := self._too_long()):
             return event
+        if len(self._buffer) > LINE_BYTES:
+            return self._endless()
         if self.ended and self._buffer:
             rest, self._buffer = bytes(self._buffer), bytearray()
             if rest.strip():
@@ -185,14 +188,23 @@ class JsonRpc:
         if found is None:
             return None
         request_id = int(found[1])
-        self._skipping = True
-        self._buffer.clear()
-        self._scanned = 0
+        self._skip_line()
         method = self._in_flight.pop(request_id, None)
         if method is None:
             self.ignored += 1
             return None
         return TooLong(request_id=request_id, method=method)
+
+    def _endless(self) -> Garbled:
+        """Give up any other line that does not end: an app-server is not our memory."""
+        head = bytes(self._buffer[:SHOWN])
+        self._skip_line()
+        return Garbled(reason=f"longer than {LINE_BYTES} bytes", head=head)
+
+    def _skip_line(self) -> None:
+        self._skipping = True
+        self._buffer.clear()
+        self._scanned = 0
 
     def _parse(self, line: bytearray) -> PeerEvent | None:
         if not line.strip():

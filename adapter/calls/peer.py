@@ -32,7 +32,7 @@ from adapter.errors import (
     NoAnswerError,
     NotDeliveredError,
 )
-from adapter.limits import REQUESTS_IN_FLIGHT, WRITE_S
+from adapter.limits import REPLY_BYTES, REQUESTS_IN_FLIGHT, WRITE_S
 from adapter.runtime import Guard
 
 OVERLOADED: Final = -32001
@@ -85,6 +85,7 @@ class Peer:
         self._lock = trio.Lock()
         self._input: Input | None = None
         self._replies: deque[bytes] = deque()
+        self._reply_bytes = 0
         self._has_replies = trio.Event()
         self.garbled = 0  # lines so far that made no sense
 
@@ -170,8 +171,16 @@ class Peer:
                 await self._write(self._line(reply), _Waiting("answer"), None)
 
     def reply_soon(self, reply: Reply) -> None:
-        """Answer from a plain call: `serve_replies` writes it."""
-        self._replies.append(self._line(reply))
+        """Answer from a plain call: `serve_replies` writes it.
+
+        A process that asks on and on and reads no answer is given up.
+        """
+        line = self._line(reply)
+        if self._reply_bytes + len(line) > REPLY_BYTES:
+            self._give_up()
+            return
+        self._reply_bytes += len(line)
+        self._replies.append(line)
         self._has_replies.set()
 
     def _line(self, reply: Reply) -> bytes:
@@ -187,10 +196,13 @@ class Peer:
             self._has_replies = trio.Event()
             while self._replies:
                 try:
-                    waiting = _Waiting("answer")
-                    await self._send(self._replies.popleft(), waiting, None)
+                    waiting, line = _Waiting("answer"), self._replies[0]
+                    await self._send(line, waiting, None)
+                    self._replies.popleft()
+                    self._reply_bytes -= len(line)
                 except (NotDeliveredError, NoAnswerError):
                     self._replies.clear()  # nobody is there to read them
+                    self._reply_bytes = 0
 
     async def _send(self, line: bytes, waiting: _Waiting, guard: Guard | None) -> None:
         async with self._lock:
@@ -230,9 +242,13 @@ class Peer:
             except trio.BrokenResourceError as exc:
                 raise NoAnswerError(method) from exc
         if rest:
-            if self._input is not None:
-                self._input.close_input()
+            self._give_up()
             raise NoAnswerError(method)
+
+    def _give_up(self) -> None:
+        """Close its input: it ends by that, or is found to hang at the next request."""
+        if self._input is not None:
+            self._input.close_input()
 
 
 def _result(waiting: _Waiting) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from adapter.events.open_items import OpenItem, OpenItems
 from adapter.events.tree import Node, Tree
 from adapter.events.turn_record import TurnRecord
-from adapter.limits import ENDED_TURNS, KNOWN_TURNS
+from adapter.limits import ENDED_TURNS, KNOWN_TURNS, OPEN_AT_ONCE
 from adapter.runtime import Emitted, ItemClosed, ItemOpened, RuntimeEvent
 from adapter.runtime_store import HeldText, TextName
 from adapter.shapes.items import ended_as
@@ -94,6 +94,12 @@ class Live:
             del self.ended[next(iter(self.ended))]
 
     # Items
+
+    def make_room(self, at: int) -> Events:
+        """End the oldest open item where too many are; its own end is told to nobody."""
+        if len(self.items) < OPEN_AT_ONCE:
+            return []
+        return [self.interrupt(self.items.oldest(), at, "item/started")]
 
     def open(self, opened: OpenItem, at: int) -> ItemOpened:
         """Open an item."""

@@ -42,7 +42,7 @@ def item_began(
         events.append(live.interrupt(before, at, "item/started"))
     spawned = raw.get("processId") is not None
     opened = OpenItem(thread_id, text(raw["type"]), item, spawned=spawned)
-    return [*events, live.open(opened, at)]
+    return [*events, *live.make_room(at), live.open(opened, at)]
 
 
 def item_grew(

@@ -83,4 +83,6 @@ def cut_off(live: Live, thread_id: str, at: int) -> Events:
 
 def all_over(live: Live, at: int) -> Events:
     """The process is gone, and with it all that ran in it."""
-    return [event for one in tuple(live.tree.nodes) for event in cut_off(live, one, at)]
+    open_in = (one.thread_id for one in live.items.all())
+    threads = dict.fromkeys([*live.tree.nodes, *open_in])
+    return [event for one in threads for event in cut_off(live, one, at)]

@@ -12,7 +12,7 @@ from adapter.events.notices import notice
 from adapter.events.open_items import OpenItem
 from adapter.events.tree import Node
 from adapter.events.turn_record import TurnRecord
-from adapter.limits import LINE_CHARS
+from adapter.limits import LINE_CHARS, OPEN_AT_ONCE
 from adapter.runtime import RuntimeEvent
 from adapter.shapes.failures import slept_through
 from adapter.shapes.history import ended_turn
@@ -132,7 +132,8 @@ def _still_running(live: Live, opened: OpenItem, at: int) -> Events:
     """Say that an interrupt does not stop a running command."""
     if not (isinstance(opened.item, Command) and opened.spawned):
         return []
-    live.still_running.add((opened.thread_id, opened.item.id))
+    if len(live.still_running) < OPEN_AT_ONCE:
+        live.still_running.add((opened.thread_id, opened.item.id))
     words = f"the turn was stopped, this command still runs: {opened.item.command}"
     line = one_line(words, LINE_CHARS)
     said = notice(NoticeLevel.WARNING, "stillRunning", line, opened.thread_id)

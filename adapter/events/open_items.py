@@ -8,14 +8,13 @@ already ended ourselves, which must not be told twice.
 from collections.abc import Iterable
 from typing import Any, Final
 
-from adapter.limits import CLOSED_ITEMS, TEXT_BYTES
+from adapter.limits import CLOSED_ITEMS, ITEM_BYTES, TEXT_BYTES, TEXT_PARTS
 from adapter.shapes.texts import byte_size, cut, prefix
 from transport.protocol.events import DeltaChannel
 from transport.protocol.items import AgentMessage, Command, Item, Plan, Reasoning
 
 _HEAD: Final = TEXT_BYTES - TEXT_BYTES // 4
 _TAIL: Final = TEXT_BYTES // 4
-_PARTS: Final = 100  # summary or content parts that are kept apart
 
 _OUTLIVE: Final = frozenset(
     {
@@ -41,6 +40,15 @@ class TextSoFar:
         self._tail: list[str] = []
         self._tail_bytes = 0
         self.size = 0
+
+    @property
+    def held(self) -> int:
+        """Bytes that are kept of it."""
+        return min(self.size, _HEAD) + self._tail_bytes
+
+    def count(self, text: str) -> None:
+        """Note that there was more text, and keep none of it."""
+        self.size += byte_size(text)
 
     def append(self, text: str) -> None:
         """Take more text in."""
@@ -92,10 +100,14 @@ class OpenItem:
         return self.source_type in _STREAMED
 
     def append(self, channel: DeltaChannel, part: int, text: str) -> None:
-        """Take a delta in."""
+        """Take a delta in. Where its parts hold much already, it is only counted."""
         self.spawned = self.spawned or channel is DeltaChannel.OUTPUT
-        key = (channel, max(0, min(part, _PARTS - 1)))
-        self._texts.setdefault(key, TextSoFar()).append(text)
+        key = (channel, max(0, min(part, TEXT_PARTS - 1)))
+        so_far = self._texts.setdefault(key, TextSoFar())
+        if sum(one.held for one in self._texts.values()) < ITEM_BYTES:
+            so_far.append(text)
+        else:
+            so_far.count(text)
 
     def now(self) -> Item:
         """Return the item with its text so far."""
@@ -147,6 +159,9 @@ class OpenItems:
     def __bool__(self) -> bool:
         return bool(self._open)
 
+    def __len__(self) -> int:
+        return len(self._open)
+
     def get(self, thread_id: str, item_id: str) -> OpenItem | None:
         """Return an open item."""
         return self._open.get((thread_id, item_id))
@@ -168,6 +183,10 @@ class OpenItems:
         self._closed[key] = None
         if len(self._closed) > CLOSED_ITEMS:
             del self._closed[next(iter(self._closed))]
+
+    def oldest(self) -> OpenItem:
+        """Return the one that began before all others."""
+        return next(iter(self._open.values()))
 
     def of_turn(self, turn_id: str) -> list[OpenItem]:
         """Return the open items of a turn."""

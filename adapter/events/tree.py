@@ -79,32 +79,38 @@ class Tree:
         if (found := self.nodes.get(thread_id)) is not None:
             return found
         parent = next(iter(self._roots)) if len(self._roots) == 1 else None
-        node = Node(id=thread_id, parent=parent, untold=parent is not None)
-        self.nodes[thread_id] = node
-        if len(self.nodes) > KNOWN_THREADS:
-            self._forget_some()
-        return node
+        return self._new(thread_id, parent=parent, untold=parent is not None)
 
     def drop(self, thread_id: str) -> None:
         """The thread is gone; if it comes back it is described anew."""
         self.nodes.pop(thread_id, None)
         self._roots.discard(thread_id)
 
+    def _new(
+        self, thread_id: str, *, parent: str | None = None, untold: bool = False
+    ) -> Node:
+        if len(self.nodes) >= KNOWN_THREADS:
+            self._forget_some()
+        node = Node(id=thread_id, parent=parent, untold=untold)
+        self.nodes[thread_id] = node
+        return node
+
     def _forget_some(self) -> None:
         """A reader hears of threads for weeks: forget the older half of those of which
-        nothing has to be kept."""
-        idle = [one.id for one in self.nodes.values() if not (one.adopted or one.active)]
-        for thread_id in idle[: KNOWN_THREADS // 2]:
-            del self.nodes[thread_id]
+        nothing has to be kept; where all are at work, the oldest that were not loaded."""
+        others = [one for one in self.nodes.values() if not one.adopted]
+        idle = [one for one in others if not one.active]
+        for node in (idle or others)[: KNOWN_THREADS // 2]:
+            del self.nodes[node.id]
 
     def adopt(self, thread: Thread, *, parent: str | None) -> Node:
         """Note a thread that we loaded; a root unless it has a parent here."""
         node = self.nodes.get(thread.id)
         if node is None:
-            node = self.nodes[thread.id] = Node(id=thread.id)
+            node = self._new(thread.id)
         node.adopted = True
         node.base = thread
-        known = parent in self.nodes and parent not in self.below(thread.id)
+        known = parent in self.nodes and thread.id not in self._line(parent)
         node.parent = parent if known else None
         if node.parent is None:
             self._roots.add(thread.id)
@@ -114,7 +120,7 @@ class Tree:
         """Note `thread/started`: told with its first turn, for none exists without."""
         node = self.nodes.get(thread.id)
         if node is None:
-            node = self.nodes[thread.id] = Node(id=thread.id)
+            node = self._new(thread.id)
         node.base = thread
         node.untold = not node.ran
         self.link(thread.id, thread.parent_id)
@@ -124,8 +130,8 @@ class Tree:
         """Note whose child a thread is; an adopted root never becomes one."""
         node = self.nodes.get(child)
         if node is None:
-            node = self.nodes[child] = Node(id=child, untold=True)
-        if parent is None or node.adopted or parent in self.below(child):
+            node = self._new(child, untold=True)
+        if parent is None or node.adopted or child in self._line(parent):
             return
         if node.parent is None and node.base is None and not node.ran:
             node.untold = True

@@ -14,7 +14,7 @@ from adapter.calls import commands
 from adapter.calls.jsonrpc import Json
 from adapter.calls.proof import SteerProof
 from adapter.errors import AnswerShapeError, NoAnswerError
-from adapter.limits import PROOF_S
+from adapter.limits import PROOF_S, STEERS_WATCHED
 from adapter.runtime import Guard, InputPart, Steered
 from adapter.servers.app_server import AppServer
 from transport.protocol.turns import Turn, TurnStatus
@@ -63,6 +63,7 @@ class Steering:
 
     def _watch_on(self, proof: SteerProof) -> None:
         self._taken.append(proof)
+        del self._taken[:-STEERS_WATCHED]
         if self._watch is None:
             self._watch = ExitStack()
             self._watch.enter_context(self._server.watching(self._notified))

@@ -11,6 +11,7 @@ import trio
 
 from adapter.runtime import EffectiveSettings, Loaded, ThreadWriter
 from agent.changes import Changes
+from agent.limits import CHILDREN
 from transport.protocol.threads import Thread
 
 
@@ -57,6 +58,11 @@ class Lease:
         """The writer, where it is certain that it was started."""
         assert self.writer is not None
         return self.writer
+
+    def meet(self, child: str) -> None:
+        """Note a sub-agent: what happens in its thread is this lease's, too."""
+        if len(self.children) < CHILDREN:
+            self.children.add(child)
 
     @property
     def settings(self) -> EffectiveSettings:

@@ -54,7 +54,7 @@ class LeaseEvents:
     def tell(self, lease: Lease, event: RuntimeEvent) -> None:
         """Pass on what the lease's writer tells."""
         if event.root_thread_id is not None and event.thread_id is not None:
-            lease.children.add(event.thread_id)
+            lease.meet(event.thread_id)
         if isinstance(event, Emitted):
             event = self._with_ours(lease, event)
         self._emit(event)
