@@ -1,4 +1,4 @@
-"""What README says to type for a VPN's address works; a second loopback address is the VPN."""
+"""What docs/USING.md says to type for a VPN's address works; a second loopback address is the VPN."""
 
 import re
 import socket
@@ -12,7 +12,7 @@ from clients.cli.demo_stage import open_stage
 from clients.cli.exits import ExitCode
 from tests.support.cli_runs import paper
 
-README: Final = (Path(__file__).parents[2] / "README.md").read_text()
+ROOT: Final = Path(__file__).parents[2]
 TAILNET: Final = re.compile(r"^desk  \$ threadgate (serve --tcp 100\S+)", re.MULTILINE)
 VPN: Final = "127.0.0.2"
 NOT_HERE: Final = "192.0.2.1"  # an address for documentation: no machine has it
@@ -28,7 +28,7 @@ def free_port() -> int:
 
 async def test_an_agent_at_a_vpn_s_address_is_reached_there_and_nowhere_else() -> None:
     port = free_port()
-    (told,) = TAILNET.findall(README)
+    (told,) = TAILNET.findall((ROOT / "docs" / "USING.md").read_text())
     serve = re.sub(r"100\.[\d.]+:7130", f"{VPN}:{port}", told).split()
     with trio.fail_after(LIMIT_S):
         async with open_stage(paper(), []) as stage, stage.desk.start(*serve) as agent:
@@ -55,4 +55,4 @@ async def test_an_address_that_is_not_there_yet_ends_the_agent_for_systemd_to_re
             )
     assert said.startswith("threadgate: the Agent cannot start: ")
     assert said.count("\n") == 1
-    assert "RestartSec" in README
+    assert "RestartSec" in (ROOT / "README.md").read_text()
