@@ -68,10 +68,12 @@ class FormField:
         word = typed.strip()
         if word.isdecimal() and 1 <= int(word) <= len(self.choices):
             return self.choices[int(word) - 1].value
-        for choice in self.choices:
-            if word in {choice.value, choice.title}:
-                return choice.value
-        raise ValueError(f"{one_line(word, 40)} is none of the choices")
+        meant = [one for one in self.choices if word in {one.value, one.title}]
+        if len(meant) > 1:  # a form can call one choice by another's name
+            raise ValueError(f"{one_line(word, 40)} means several: type the number")
+        if not meant:
+            raise ValueError(f"{one_line(word, 40)} is none of the choices")
+        return meant[0].value
 
 
 def form_fields(schema: Mapping[str, Any] | None) -> list[FormField]:

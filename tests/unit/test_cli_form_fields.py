@@ -47,6 +47,15 @@ def test_what_cannot_be_meant_is_said(name: str, typed: str) -> None:
         field(name).read(typed)
 
 
+def test_a_word_that_two_choices_are_called_by_is_no_answer() -> None:
+    field = {"type": "string", "enum": ["delete", "keep"]}
+    swapped = {**field, "enumNames": ["keep", "delete"]}
+    (read,) = form_fields({"properties": {"what": swapped}})
+    with pytest.raises(ValueError, match="type the number"):
+        read.read("keep")
+    assert read.read("1") == "delete"  # which is shown as: keep
+
+
 def test_a_number_keeps_its_fraction_and_a_whole_one_has_none() -> None:
     schema = {"type": "object", "properties": {"n": {"type": "number"}}}
     (number,) = form_fields(schema)
