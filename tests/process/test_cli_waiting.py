@@ -199,5 +199,5 @@ async def test_a_goal_is_shown_set_paused_and_cleared(state: Path) -> None:
             )
     for method in ("get", "set", "pause", "clear"):
         assert len(agent.called(f"thread/goal/{method}")) == 1
-    assert printed(screen).splitlines()[-1] == "no goal"
+    assert printed(screen).splitlines()[-1] == "No goal."
     assert "all green" in printed(screen)

@@ -28,4 +28,4 @@ def test_help_lists_every_command_once_and_cuts_no_line() -> None:
                 for command in inside.registered_commands
             }
     assert said == set(names)
-    assert {name for name, told in listed if told.endswith("...")} <= {"output"}
+    assert [name for name, told in listed if told.endswith("...")] == []

@@ -7,6 +7,7 @@ import pytest
 
 from clients.cli.columns import cells
 from clients.cli.lines.approvals import approval_lines, how_to_answer, resolved_text
+from clients.cli.lines.contents import diff_lines
 from clients.cli.lines.devices import candidate_lines, device_table
 from clients.cli.lines.failures import advice
 from clients.cli.lines.gate import status_lines
@@ -31,6 +32,7 @@ from transport.protocol.approvals import (
     PermissionKind,
     QuestionOption,
 )
+from transport.protocol.contents import ThreadDiffResult
 from transport.protocol.items import ItemStatus
 from transport.protocol.threads import ThreadMode, ThreadStatus
 from transport.protocol.turns import TurnError, TurnStatus, Usage
@@ -302,3 +304,8 @@ def test_a_message_that_ended_before_its_first_word_is_not_told() -> None:
     assert "(interrupted)" in text(
         item_lines(samples.message("One", ItemStatus.INTERRUPTED))
     )
+
+
+def test_no_edits_does_not_mean_that_no_file_was_written() -> None:
+    nothing = ThreadDiffResult(files=[], diff="", truncated=False, head=1)
+    assert "commands wrote" in text(diff_lines(nothing))

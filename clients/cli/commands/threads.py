@@ -58,7 +58,10 @@ def output(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print a whole output, message or diff; into a file or pipe byte for byte."""
+    """Print a whole output, message or diff.
+
+    Into a file or a pipe it goes byte for byte.
+    """
     from clients.cli import contents, entry
 
     command = partial(
@@ -128,7 +131,11 @@ def files(
     host: Host = None,
     cwd: Annotated[
         str | None,
-        typer.Option("--cwd", metavar="DIR", help="In this folder of the workstation."),
+        typer.Option(
+            "--cwd",
+            metavar="DIR",
+            help="In this folder of the workstation, without a THREAD.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

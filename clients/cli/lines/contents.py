@@ -28,7 +28,9 @@ def text_lines(text: str) -> list[Line]:
 def diff_lines(told: ThreadDiffResult) -> list[Line]:
     """Return the files with their counts, then the changes."""
     if not told.files:
-        return [line("No files were changed.")]
+        return [
+            line("Codex has edited no files; what its commands wrote is not known.")
+        ]
     rows = [_file(file) for file in told.files]
     return [
         *rows,

@@ -29,7 +29,7 @@ def queue_lines(found: QueueListResult, clock: Clock) -> list[Line]:
     for text in found.codex_queue:
         shown = one_line(text, _PREVIEW)
         rows.append(line(dim("queued in Codex by another program  "), shown))
-    return rows or [line(dim("nothing waits"))]
+    return rows or [line(dim("No message waits."))]
 
 
 def _queued(one: QueuedMessage, clock: Clock) -> Line:
@@ -58,7 +58,7 @@ def background_table(
         if width is not None:
             text = cut(text, max(20, width - len(one.item_id) - 10))
         rows.append(line(Span(one.item_id, "name"), dim(f"  {since}  "), text))
-    return rows or [line(dim("nothing runs in the background"))]
+    return rows or [line(dim("Nothing runs in the background."))]
 
 
 def command_choice(one: BackgroundCommand) -> Line:
@@ -69,5 +69,5 @@ def command_choice(one: BackgroundCommand) -> Line:
 def goal_lines(goal: Goal | None) -> list[Line]:
     """Return a thread's goal."""
     if goal is None:
-        return [line(dim("no goal"))]
+        return [line(dim("No goal."))]
     return [line(dim(f"{goal.status}  "), one_line(goal.objective, 400))]
