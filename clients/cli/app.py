@@ -14,6 +14,7 @@ from clients.cli.commands import (
     devices,
     hosts,
     runs,
+    service,
     threads,
     turns,
     waiting,
@@ -76,6 +77,7 @@ app.add_typer(threads.group)
 app.add_typer(runs.group)
 app.add_typer(devices.group, name="devices")
 app.add_typer(hosts.group, name="hosts")
+app.add_typer(service.group, name="service")
 
 
 def _print_version(wanted: bool) -> None:

@@ -46,6 +46,16 @@ def _config(environ: Mapping[str, str]) -> "Config":
         raise FailedError(str(error)) from None
 
 
+def check_listening(address: str) -> str:
+    """Return an address to listen at as it is. Raises: UsageProblemError."""
+    from agent.config import check_address
+
+    try:
+        return check_address(address)
+    except ValueError as error:
+        raise UsageProblemError(str(error)) from None
+
+
 def _serving(tcp: Sequence[str], state: Path | None, codex: str | None) -> "Config":
     """Settings as the file has them, with what was said on the command line."""
     environ = dict(os.environ)
@@ -103,6 +113,9 @@ async def _serve(screen: "Screen", config: "Config") -> None:
 def _announce(screen: "Screen", running: "Running") -> None:
     where = ", ".join(running.tcp) or "no network address (--tcp adds one)"
     screen.say(f"ready: {running.agent.name}, for devices at {where}")
+    if running.runtime.state != "ready":
+        why = running.runtime.error or "it takes long to start"
+        screen.note(f"codex does not run yet ({why}); `threadgate status` tells more")
     screen.say("Pair one with `threadgate pair`. Ctrl-C stops the Agent.")
 
 
