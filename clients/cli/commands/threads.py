@@ -142,7 +142,8 @@ def files(
     """Find files of a thread's folder, for --mention."""
     from clients.cli import contents, entry
 
-    thread, *letters = words if cwd is None else [None, *words]
+    thread = words[0] if cwd is None else None
+    letters = words[1:] if cwd is None else words
     if not letters:
         raise typer.BadParameter("which letters has its path?")
     command = partial(
