@@ -50,11 +50,6 @@ def fail(name: str, text: str, advice: str) -> Finding:
     return Finding(name=name, level=Level.FAIL, text=text, advice=advice)
 
 
-def has_failed(findings: Iterable[Finding]) -> bool:
-    """Whether something must be mended."""
-    return any(one.level is Level.FAIL for one in findings)
-
-
 def redacted(findings: Sequence[Finding], *, private: Iterable[str]) -> list[Finding]:
     """Return the findings for a bug report: no path, address, pid or name in `private`.
 
