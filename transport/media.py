@@ -15,7 +15,6 @@ JPEG: Final = "image/jpeg"
 GIF: Final = "image/gif"
 WEBP: Final = "image/webp"
 TEXT: Final = "text/plain"
-IMAGES: Final = frozenset({PNG, JPEG, GIF, WEBP})
 MEDIA_TYPES: Final = (PNG, JPEG, WEBP, GIF, TEXT)
 
 HEAD: Final = 32  # bytes that tell a format

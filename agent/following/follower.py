@@ -1,9 +1,10 @@
 """Follows what other programs do in threads that somebody is subscribed to. Trio shell.
 
 PROTOCOL.md section 3 (Modes), around `follow` (the difference), `interest` (whose turn it
-is), `list_watch` (what moved) and `snapshots` (what is there). One read at a time, a fraction of the time for any thread,
-none while nobody is subscribed: other readers hardly notice. A thread is read and told
-under its lock, so that a writer of ours never begins in between.
+is), `list_watch` (what moved) and `snapshots` (what is there). One read at a time, for any
+thread only a fraction of the time, none while nobody is subscribed: other readers hardly
+notice. A thread is read and told under its lock, so that a writer of ours never begins in
+between.
 """
 
 from collections import OrderedDict

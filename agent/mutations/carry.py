@@ -64,7 +64,8 @@ class Carrier:
         """Run `steps`; they hand the flight in, act and record.
 
         `lease`: None where the act goes through the reader. A failure ends the writer
-        too unless it runs something, or `ends_writer` is False. A cancellation from outside is told after the act's end. Raises: Refusal.
+        too unless it runs something, or `ends_writer` is False. A cancellation from
+        outside is told after the act's end. Raises: Refusal.
         """
         sent = Sent()
         failure: Exception | None = None

@@ -27,7 +27,6 @@ from transport.protocol.threads import Thread, ThreadListParams
 MAX_PAGES: Final = 50  # of 100 threads; beyond that a prefix is not worth the wait
 _WHOLE: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _APPROVAL: Final = "apr_"
-_APPROVAL_WHOLE: Final = len(_APPROVAL) + 32
 
 
 async def list_threads(
