@@ -109,6 +109,8 @@ class Delivering:
         """Whether to try now; notes what it waits for. No checkpoint."""
         if not row.stored or row.queue_id in self._queue.delivering:
             return False
+        if self._queue.book.get(row.queue_id) is None:
+            return False  # taken back while another's delivery was begun
         if not self._keeper.is_open:
             self._queue.waits(row, WaitsFor.GATE)
             return False

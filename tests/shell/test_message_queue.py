@@ -284,6 +284,33 @@ async def test_rights_are_those_of_the_moment_of_delivery(
         assert await listed(house) == []
 
 
+@pytest.mark.parametrize("steps", range(10))
+async def test_what_was_taken_back_just_as_its_delivery_begins_is_not_sent(
+    steps: int, tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        threads = [f"thr{number}" for number in range(4)]
+        ids: list[str] = []
+        house.open_desktop()
+        house.door.keeper.look()
+        for number, thread in enumerate(threads):
+            house.runtime.add(thread, "t1")
+            params = queued(number, thread)
+            result = await house.door.admission.start_turn(LOCAL, params)
+            assert result.queued is not None
+            ids.append(result.queued.queue_id)
+        await trio.sleep(1)
+        await house.close_desktop()
+        for _ in range(steps):
+            await trio.lowlevel.checkpoint()
+        try:
+            await house.door.admission.delete_queued(LOCAL, delete(ids[-1]))
+        except (Conflict, NotFound):
+            return  # it is being sent, or was
+        await trio.sleep(60)
+        assert "message 3" not in texts(house)
+
+
 async def test_a_device_sees_and_deletes_only_what_waits_in_its_threads(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
