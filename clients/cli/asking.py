@@ -15,6 +15,7 @@ from typing import Final
 import trio
 
 from clients.cli.exits import FailedError, UsageProblemError
+from clients.cli.plain import safe
 
 MAX_TEXT = 1_000_000  # characters read from stdin; the Agent's own limit is lower
 _CHUNK: Final = 4096  # bytes: a terminal hands out lines no longer than that
@@ -57,8 +58,10 @@ async def ask_line(prompt: str, *, hidden: bool = False) -> str:
 async def read_line(prompt: str, *, hidden: bool = False) -> str | None:
     """Return the line that is typed now; `None` at the end of input.
 
-    Whatever ends it, the echo of the terminal is back.
+    Whatever ends it, the echo of the terminal is back. The prompt may name what comes
+    from afar.
     """
+    prompt = safe(prompt)
     if not sys.stdin.isatty():
         print(prompt, end="", flush=True)
         read = sys.stdin.readline

@@ -18,8 +18,14 @@ class Clock:
     zone: tzinfo = UTC
 
     def time(self, at: int) -> str:
-        """Return `14:02`, with the date in front on another day."""
-        then = datetime.fromtimestamp(at / 1000, self.zone)
+        """Return `14:02`, with the date in front on another day; `no date` for none.
+
+        What is told from afar can be any number.
+        """
+        try:
+            then = datetime.fromtimestamp(at / 1000, self.zone)
+        except (ValueError, OverflowError, OSError):
+            return "no date"
         today = datetime.fromtimestamp(self.now / 1000, self.zone)
         same = then.date() == today.date()
         return then.strftime("%H:%M" if same else "%Y-%m-%d %H:%M")

@@ -48,6 +48,11 @@ def test_a_moment_is_in_the_zone_of_the_person_and_has_a_date_on_another_day() -
     assert CLOCK.time(NOON - 86_400_000) == "2026-11-30 14:00"
 
 
+@pytest.mark.parametrize("at", [10**15, -(10**15), 10**18, 2**80])
+def test_a_moment_that_is_none_is_said_to_be_none(at: int) -> None:
+    assert CLOCK.time(at) == "no date"
+
+
 def test_a_deadline_that_has_passed_leaves_no_time() -> None:
     assert CLOCK.left(NOON + 90_000) == "1 min 30 s"
     assert CLOCK.left(NOON) == "no time"
