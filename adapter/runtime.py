@@ -24,12 +24,16 @@ from transport.protocol.turns import Turn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Emitted:
-    """A whole-object event. `at` in ms; `root_thread_id` only for sub-agents."""
+    """A whole-object event. `at` in ms; `root_thread_id` only for sub-agents.
+
+    `public`: what devices are told instead of `data`, where that is for the workstation.
+    """
 
     at: int
     thread_id: str | None
     root_thread_id: str | None = None
     data: EventData
+    public: EventData | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

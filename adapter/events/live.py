@@ -7,6 +7,7 @@ PROTOCOL.md section 6. Three files work on this state, by what Codex speaks of:
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from adapter.events.notices import public_of
 from adapter.events.open_items import OpenItem, OpenItems
 from adapter.events.tree import Node, Tree
 from adapter.events.turn_record import TurnRecord
@@ -14,7 +15,7 @@ from adapter.limits import ENDED_TURNS, KNOWN_TURNS, OPEN_AT_ONCE
 from adapter.runtime import Emitted, ItemClosed, ItemOpened, RuntimeEvent
 from adapter.runtime_store import HeldText, TextName
 from adapter.shapes.items import ended_as
-from transport.protocol.events import EventData, ThreadChanged, ThreadStarted
+from transport.protocol.events import EventData, Notice, ThreadChanged, ThreadStarted
 from transport.protocol.items import Item, ItemStatus
 from transport.protocol.threads import Thread
 from transport.protocol.turns import Turn
@@ -140,7 +141,13 @@ class Live:
     def event(self, thread_id: str, data: EventData, at: int) -> RuntimeEvent:
         """Return an event about a thread."""
         root = self.tree.root_of(thread_id)
-        return Emitted(at=at, thread_id=thread_id, root_thread_id=root, data=data)
+        return Emitted(
+            at=at,
+            thread_id=thread_id,
+            root_thread_id=root,
+            data=data,
+            public=public_of(data) if isinstance(data, Notice) else None,
+        )
 
     def tell_thread(self, node: Node, at: int) -> Events:
         """Return `thread/started` where it is still to be told."""

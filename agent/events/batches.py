@@ -20,16 +20,20 @@ class View:
     """Which events are for a session. `threads`: None means all.
 
     `sees`: whether a root thread exists for the device; None means that all do.
+    `whole`: it sits at the workstation, and is told what is only for there.
     """
 
     threads: frozenset[str] | None
     deltas: bool = True
+    whole: bool = False
     sees: Callable[[str], bool] | None = None
 
     @property
     def key(self) -> Hashable:
         """Equal for views that choose the same; None where that changes at any time."""
-        return None if self.sees is not None else (self.threads, self.deltas)
+        return (
+            None if self.sees is not None else (self.threads, self.deltas, self.whole)
+        )
 
     def matches(self, thread_id: str | None, root_thread_id: str | None) -> bool:
         """Whether it is for the session. A root's id matches its sub-agents."""
@@ -140,7 +144,8 @@ class Batches:
             position = entry.seq
             if view.matches(entry.thread_id, entry.root_thread_id):
                 if not isinstance(entry, Said):
-                    made.add(entry.data)
+                    public = None if view.whole else entry.public
+                    made.add(entry.data if public is None else public)
                 elif view.deltas:
                     made.say(entry)
             if made.size >= WRITE_BYTES:

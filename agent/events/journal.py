@@ -46,6 +46,7 @@ class Told:
     thread_id: str | None
     root_thread_id: str | None
     data: bytes
+    public: bytes | None = None  # for devices, where `data` is for the workstation
 
 
 @dataclass(slots=True, eq=False)
@@ -106,7 +107,8 @@ class Journal:
             case ItemClosed():
                 self._end(event)
             case Emitted():
-                self._tell(event, event.data.event, event.data.wire())
+                public = None if event.public is None else event.public.wire()
+                self._tell(event, event.data.event, event.data.wire(), public)
         return self.head
 
     def after(self, seq: int) -> Iterator[Entry]:
@@ -198,6 +200,7 @@ class Journal:
         event: Emitted | ItemOpened | ItemClosed,
         name: str,
         data: Mapping[str, Any],
+        public: Mapping[str, Any] | None = None,
     ) -> None:
         seq = self.head + 1
         frame: dict[str, Any] = {"seq": seq, "event": name, "at": event.at}
@@ -210,7 +213,9 @@ class Journal:
             packed = pack({**frame, **_too_large(name, event.thread_id)})
         self.head = self.last_whole = seq
         told = Told(seq, event.thread_id, event.root_thread_id, packed)
-        self._keep(told, len(packed) + ENTRY_COST)
+        if public is not None:
+            told.public = pack({**frame, "data": public})
+        self._keep(told, _cost_of(told))
 
     def _keep(self, entry: Entry, size: int) -> None:
         self._entries.append(entry)
@@ -251,7 +256,7 @@ class Journal:
 
     def _release(self, entry: Entry) -> int:
         if isinstance(entry, Told):
-            return len(entry.data) + ENTRY_COST
+            return _cost_of(entry)
         one = self._by_ref.get(entry.ref)
         if one is None:
             self._stale -= 1
@@ -281,6 +286,10 @@ def _too_large(name: str, thread_id: str | None) -> dict[str, Any]:
         thread_id=thread_id,
     )
     return {"event": notice.event, "data": notice.wire()}
+
+
+def _cost_of(told: Told) -> int:
+    return len(told.data) + len(told.public or b"") + ENTRY_COST
 
 
 def _cost(text: str) -> int:

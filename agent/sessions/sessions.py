@@ -229,7 +229,12 @@ class Session:
             older.end(CloseCode.REPLACED)
 
     def _view(self, threads: frozenset[str] | None, *, deltas: bool) -> View:
-        return View(threads=threads, deltas=deltas, sees=self.rights.sees)
+        return View(
+            threads=threads,
+            deltas=deltas,
+            whole=self.rights.caller.is_local,
+            sees=self.rights.sees,
+        )
 
     # Reading
 

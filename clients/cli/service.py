@@ -107,7 +107,7 @@ def service_of(
 ) -> Service:
     """Return the Agent's command line with absolute paths. Raises: UsageProblemError."""
     named = codex or environ.get("THREADGATE_CODEX")
-    found = shutil.which(Path(named or "codex").expanduser(), path=environ.get("PATH"))
+    found = shutil.which(os.path.expanduser(named or "codex"), path=environ.get("PATH"))
     if named and found is None:
         raise UsageProblemError(f"{named} is no program: name the codex to run")
     argv = [*_program(), "serve"]
@@ -125,7 +125,7 @@ def _program() -> list[str]:
     """Return what runs this very program, by absolute paths, links kept: an upgrade
     puts its new program behind the same link."""
     name = Path(sys.argv[0])
-    if name.name == "threadgate" and (found := shutil.which(name)):
+    if name.name == "threadgate" and (found := shutil.which(sys.argv[0])):
         return [os.path.abspath(found)]
     return [sys.executable, "-m", "clients.cli"]
 
