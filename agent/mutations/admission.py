@@ -353,6 +353,7 @@ class Admission:
             attempt,
             prepare=self._seen(caller, params),
             settle=self._settling.goal_paused,
+            ends_work=True,
         )
 
     async def clear_goal(
@@ -397,11 +398,18 @@ class Admission:
         *,
         prepare: Callable[[], Awaitable[None]],
         settle: Settle[R] | None = None,
+        ends_work: bool = False,
     ) -> R:
-        """Run `attempt` under the lock of its thread, again while the client waits."""
+        """Run `attempt` under the lock of its thread, again while the client waits.
+
+        `ends_work`: the gate may be closed. Else a closed one is told before the lock is
+        waited for: who has it may wait for an outcome for long.
+        """
 
         async def locked(flight: Flight) -> R:
             await prepare()
+            if not ends_work and self._locks.is_taken(params.thread_id):
+                self._way.guard(caller, params.thread_id)()
             async with self._locks.holding(params.thread_id):
                 return await attempt(flight)
 

@@ -53,6 +53,8 @@ class ThreadActs:
         going = _Going(self._way, caller, wish, params, self._judged)
 
         async def attempt(flight: Flight) -> R:
+            if self._locks.is_taken(params.thread_id):  # perhaps for long
+                self._way.guard(caller, params.thread_id)()
             async with self._locks.holding(params.thread_id):
                 return await going.attempt(flight)
 

@@ -1,21 +1,12 @@
 """Our door and another codex on one CODEX_HOME: never two writers, nothing forgotten."""
 
 import os
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 import trio
 
-from adapter.codex import CodexRuntime
-from adapter.processes.binary import Codex
-from adapter.runtime import RuntimeEvent
-from agent.clocks import wall_ms
-from agent.config import Config
-from agent.door import Door, build_door
-from agent.records.audit import Audit
-from agent.records.store import Store
+from agent.door import Door
 from tests.support.codex import (
     BUNDLED,
     WITHOUT_LOCK,
@@ -27,6 +18,7 @@ from tests.support.codex import (
 from tests.support.door import LOCAL, send
 from tests.support.fake_desktop import APP, open_program, place, shell
 from tests.support.foreign import ForeignRefusedError, open_foreign
+from tests.support.real_door import open_door
 from transport.errors import CodexUnavailable, ThreadOwnedElsewhere
 from transport.protocol.gateway import LeaseState
 from transport.protocol.threads import ThreadListParams, ThreadReadParams, ThreadStatus
@@ -37,47 +29,6 @@ PATIENCE_S = 90
 needs_old = pytest.mark.skipif(
     WITHOUT_LOCK not in codex_binaries(), reason=f"codex {WITHOUT_LOCK} is not here"
 )
-
-
-@asynccontextmanager
-async def open_door(
-    home: CodexHome, *, version: str = BUNDLED, idle_s: float = 30.0
-) -> AsyncGenerator[Door]:
-    """A door on the real codex and the real process table."""
-    state = home.home.parent / "state"
-    state.mkdir()
-    config = Config(
-        state_dir=state, runtime_dir=state, codex_home=home.home, idle_s=idle_s
-    )
-    runtime = CodexRuntime(
-        codex=Codex(path=codex_binaries()[version], version=version),
-        home=home.home,
-        records=state / "processes",
-        now_ms=wall_ms,
-    )
-    store = Store.open(state / "ledger.sqlite")
-    audit = Audit(state / "audit.jsonl", now_ms=wall_ms)
-    events: list[RuntimeEvent] = []
-    async with trio.open_nursery() as readers:
-        async with trio.open_nursery() as leases:
-            door = build_door(
-                config,
-                runtime=runtime,
-                emit=events.append,
-                head=lambda: len(events),
-                now_ms=wall_ms,
-                handler_nursery=leases,
-                store=store,
-                audit=audit,
-            )
-            await readers.start(door.supervisor.serve)
-            assert door.watch is not None
-            await readers.start(door.watch.serve)
-            yield door
-            leases.cancel_scope.cancel(reason="test is over")
-        readers.cancel_scope.cancel(reason="test is over")
-    store.close()
-    audit.close()
 
 
 def key(number: int) -> str:
