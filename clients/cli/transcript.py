@@ -5,7 +5,7 @@ told in whole lines. Nothing is ever taken back: where a completed item says mor
 other than its deltas did, the difference (or the whole) is printed after them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -74,7 +74,8 @@ class Transcript:
 
     `root`: tell only this thread and its sub-agents, whatever else comes. `shared`:
     other threads do come, so that an item in progress need not be ours. `announced`: the
-    turn whose start was told already. `me`: the id of this device.
+    turn whose start was told already. `me`: the id of this device. `devices`: names of
+    others by their ids, as far as known.
     """
 
     def __init__(
@@ -85,8 +86,10 @@ class Transcript:
         shared: bool = False,
         announced: str | None = None,
         me: str | None = None,
+        devices: Mapping[str, str] | None = None,
     ) -> None:
         self._me = me
+        self._devices = devices or {}
         self._announced = announced
         self._root = root
         self._names = names
@@ -257,7 +260,7 @@ class Transcript:
                 return self._asked(approval, clock)
             case ApprovalResolved(approval=approval):
                 self._asked_ids.discard(approval.id)
-                return [resolved_line(approval, self._me)]
+                return [resolved_line(approval, self._me, self._devices)]
             case TurnStarted(turn=turn) if turn.id == self._announced:
                 return []
             case TurnStarted(turn=turn):

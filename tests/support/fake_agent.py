@@ -21,6 +21,7 @@ from transport.channel import PlainChannel
 from transport.codec import pack
 from transport.errors import NotFound, Refusal, TransportError
 from transport.limits import SESSION_LIMITS
+from transport.protocol.admin import DeviceListResult
 from transport.protocol.approvals import ApprovalListResult
 from transport.protocol.base import WireModel
 from transport.protocol.events import DeltaChannel, EventData, Open
@@ -67,6 +68,7 @@ class FakeAgent:
                 thread=samples.thread(), turns=[samples.turn("turn-0")], head=1
             ),
             "approval/list": lambda _: ApprovalListResult(approvals=[], head=1),
+            "device/list": lambda _: DeviceListResult(devices=[samples.device()]),
             **self.answers,
         }
 

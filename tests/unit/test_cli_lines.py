@@ -261,6 +261,8 @@ def test_who_answered_is_said_in_words(decided_by: str, says: str) -> None:
         state=ApprovalState.ANSWERED, choice="accept", decided_by=decided_by
     )
     assert resolved_text(ended, "me").endswith(says)
+    named = resolved_text(ended, "me", {"ff00": "tablet"})
+    assert named.endswith(f"{says} (tablet)" if decided_by == "ff00" else says)
 
 
 def test_no_way_to_say_yes_is_offered_where_there_is_none() -> None:

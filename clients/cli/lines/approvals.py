@@ -1,5 +1,6 @@
 """Approvals as lines: whole, since a yes is about all of it. Sans-IO. PROTOCOL.md 5."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from clients.cli.clock import Clock
@@ -14,6 +15,7 @@ from transport.protocol.approvals import (
     ChoiceEffect,
 )
 
+_UNNAMED: Final[Mapping[str, str]] = {}
 _SEEN_AT_ONCE: Final = 18  # lines; of more the first may have left a small terminal
 
 _KINDS: Final = {
@@ -77,8 +79,15 @@ def approval_title(approval: Approval, clock: Clock) -> str:
     return f"{approval.id}  {one_line(visible(what), 60)}  ({left} left)"
 
 
-def resolved_text(approval: Approval, me: str | None = None) -> str:
-    """Return how an approval ended, and by whom. `me`: the id of this device."""
+def resolved_text(
+    approval: Approval,
+    me: str | None = None,
+    devices: Mapping[str, str] = _UNNAMED,
+) -> str:
+    """Return how an approval ended, and by whom.
+
+    `me`: the id of this device. `devices`: names by ids, as far as known.
+    """
     if (end := _ENDS.get(approval.state)) is not None:
         return end
     chosen = [c.effect for c in approval.choices if c.id == approval.choice]
@@ -86,7 +95,7 @@ def resolved_text(approval: Approval, me: str | None = None) -> str:
         what = "dismissed"
     else:
         what = _ANSWERS.get(chosen[0], str(approval.state)) if chosen else "answered"
-    return f"{what}{_by(approval.decided_by, me)}"
+    return f"{what}{_by(approval.decided_by, me, devices)}"
 
 
 def stops_turn(approval: Approval) -> bool:
@@ -94,7 +103,7 @@ def stops_turn(approval: Approval) -> bool:
     return approval.kind in _STOPPING
 
 
-def _by(device_id: str | None, me: str | None) -> str:
+def _by(device_id: str | None, me: str | None, devices: Mapping[str, str]) -> str:
     match device_id:
         case None:
             return ""
@@ -103,11 +112,17 @@ def _by(device_id: str | None, me: str | None) -> str:
         case _ if device_id == me:
             return " by this device"
         case _:
-            return f" by device {one_line(device_id, 32)}"
+            name = devices.get(device_id)
+            called = "" if name is None else f" ({one_line(name, 40)})"
+            return f" by device {one_line(device_id, 32)}{called}"
 
 
-def resolved_line(approval: Approval, me: str | None = None) -> Line:
-    """Return the end of an approval under its question. `me` as in `resolved_text`."""
+def resolved_line(
+    approval: Approval,
+    me: str | None = None,
+    devices: Mapping[str, str] = _UNNAMED,
+) -> Line:
+    """Return the end of an approval under its question, as `resolved_text` says it."""
     allowed = {
         ChoiceEffect.ALLOW,
         ChoiceEffect.ALLOW_FOR_SESSION,
@@ -118,7 +133,9 @@ def resolved_line(approval: Approval, me: str | None = None) -> Line:
         "good" if yes and approval.state is ApprovalState.ANSWERED else "warn"
     )
     return line(
-        INDENT, dim(f"{approval.id} "), Span(resolved_text(approval, me), style)
+        INDENT,
+        dim(f"{approval.id} "),
+        Span(resolved_text(approval, me, devices), style),
     )
 
 
