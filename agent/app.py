@@ -30,7 +30,7 @@ from agent.events.feed import Feed
 from agent.events.journal import Journal
 from agent.gate.writers import Watch
 from agent.hardening import harden_process
-from agent.limits import CATCH_UP_S
+from agent.limits import CATCH_UP_S, FIRST_START_S
 from agent.lockfile import hold_folder
 from agent.offload import in_thread
 from agent.sessions.acts import Acts
@@ -41,7 +41,7 @@ from agent.state import State, open_state
 from transport.carriers import tcp, unix
 from transport.errors import CloseCode
 from transport.protocol.events import SessionClosing
-from transport.protocol.gateway import AgentInfo
+from transport.protocol.gateway import AgentInfo, RuntimeState
 
 _LOG: Final = logging.getLogger(__name__)
 ADMIN_SOCKET: Final = "admin.sock"
@@ -50,13 +50,15 @@ AGENT_SOCKET: Final = "agent.sock"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """An Agent that serves. `tcp`: where it listens; `stop`: does as the first signal."""
+    """An Agent that serves. `tcp`: where it listens; `runtime`: whether codex runs, as the
+    owner is told; `stop`: does as the first signal."""
 
     admin_path: Path
     agent_path: Path
     tcp: tuple[str, ...]
     agent: AgentInfo
     agent_key: bytes
+    runtime: RuntimeState
     stop: Callable[[], None]
 
 
@@ -157,7 +159,9 @@ async def _run(
 
 
 async def _open_reader(door: Door, state: State, readers: trio.Nursery) -> None:
-    await readers.start(door.supervisor.serve)
+    readers.start_soon(door.supervisor.serve)
+    with trio.move_on_after(FIRST_START_S):
+        await door.supervisor.tried.wait()
     if door.watch is not None:
         await readers.start(door.watch.serve)
     else:
@@ -215,7 +219,7 @@ async def _serve(
     await acting.start(partial(door.delivering.serve, acts, doors.caller_of))
     async with trio.open_nursery() as connections:
         async with trio.open_nursery() as accepting:
-            running = await _listen(config, doors, accepting, connections, stop)
+            running = await _listen(config, door, doors, accepting, connections, stop)
             reach.urls = tuple(config.urls) or reachable(
                 running.tcp, running.agent_path
             )
@@ -228,6 +232,7 @@ async def _serve(
 
 async def _listen(
     config: Config,
+    door: Door,
     doors: Doors,
     accepting: trio.Nursery,
     connections: trio.Nursery,
@@ -250,6 +255,7 @@ async def _listen(
         tcp=tuple(addresses),
         agent=doors.edge.agent,
         agent_key=doors.identity.public,
+        runtime=door.supervisor.owner_state,
         stop=stop.set,
     )
 

@@ -136,7 +136,8 @@ FILE_SEARCHES: Final = 2  # at once; each walks a folder with some threads of Co
 WARNINGS_S: Final = 60.0  # config/read costs Codex some ms; people edit it rarely
 WARNINGS_PAUSE_S: Final = 1.0  # until the runtime is there
 
-# Reader's restarts (suture's numbers)
+# The reader's first start, and its restarts (suture's numbers)
+FIRST_START_S: Final = 5.0  # a codex that fills a new database takes minutes: doors open
 FAILURE_HALF_LIFE_S: Final = 30.0
 FAILURES: Final = 5.0  # above this decayed count it waits
 BACKOFF_S: Final = 15.0

@@ -51,6 +51,7 @@ class Supervisor:
         self._now_ms = now_ms
         self.on_change = on_change
         self.hold_s = hold_s
+        self.tried = trio.Event()  # the first start has ended, well or not
         self._reader: Reader | None = None
         self._info: RuntimeInfo | None = None
         self._error: str | None = None  # in full; it may name paths
@@ -90,13 +91,10 @@ class Supervisor:
             raise runtime_down(self._state, at_ms=self._now_ms())
         return self._reader
 
-    async def serve(
-        self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
-    ) -> None:
-        """Run the reader until cancelled. Ready when the first start ended, well or not:
-        an Agent without a runtime still says what is wrong."""
+    async def serve(self) -> None:
+        """Run the reader until cancelled. See `tried`: an Agent without a runtime still
+        says what is wrong."""
         policy = RestartPolicy()
-        first = True
         while True:
             await self._hold()
             served = False
@@ -104,9 +102,6 @@ class Supervisor:
                 async with self._runtime.open_reader(self._emit) as reader:
                     self._ready(reader)
                     served = True
-                    if first:
-                        task_status.started()
-                        first = False
                     await trio.sleep_forever()
             except Exception as exc:  # noqa: BLE001 - no fault of it may end the Agent
                 jitter = random.random()  # noqa: S311 - no secret
@@ -115,9 +110,6 @@ class Supervisor:
                 self._down(told_to_all(exc), pause, failing=policy.is_failing)
             finally:
                 self._reader = None
-            if first:
-                task_status.started()
-                first = False
             await trio.sleep(pause)
 
     async def _hold(self) -> None:
@@ -152,6 +144,7 @@ class Supervisor:
             next_try_at=next_try_at,
             error=error,
         )
+        self.tried.set()
         data = RuntimeChanged(runtime=self._state)
         self._emit(Emitted(at=at, thread_id=None, data=data))
         if self.on_change is not None:

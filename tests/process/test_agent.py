@@ -77,6 +77,30 @@ async def test_an_address_that_is_named_twice_is_listened_at_once(
             assert house.running.tcp == (f"tcp://{address}",)
 
 
+async def test_an_agent_whose_codex_takes_long_to_start_serves_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.app.FIRST_START_S", 0.1)
+    runtime = FakeRuntime()
+    filled = trio.Event()
+    runtime.at("reader.open", filled.wait)
+    with trio.fail_after(30):
+        async with open_agent(tmp_path, runtime=runtime) as house:
+            assert house.running.runtime.state is gateway.RuntimePhase.STARTING
+            async with open_owner(house) as owner:
+                params = threads.ThreadListParams()
+                with pytest.raises(CodexUnavailable) as caught:
+                    await owner.call(THREAD_LIST, params)
+                assert caught.value.retryable
+                filled.set()
+                asked = gateway.GatewayStatusParams()
+                while (
+                    await owner.call(GATEWAY_STATUS, asked)
+                ).runtime.state is not gateway.RuntimePhase.READY:
+                    pass  # each look is a round trip
+                assert (await owner.call(THREAD_LIST, params)).threads == []
+
+
 async def follow_one_turn(client: Client, runtime: FakeRuntime) -> None:
     seen: list[str] = []
     async with client.subscribe("all") as events:

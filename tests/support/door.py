@@ -141,7 +141,8 @@ async def open_house(
                     clocks=clocks,
                     run=inline,
                 )
-                await reader_nursery.start(door.supervisor.serve)
+                reader_nursery.start_soon(door.supervisor.serve)
+                await door.supervisor.tried.wait()
                 house = House(door, runtime, watch)
                 house.events = events
                 async with trio.open_nursery() as acting:
