@@ -143,7 +143,7 @@ async def test_what_was_done_is_told_even_where_nothing_could_be_done_now(
         house.runtime.forget_actions()
         del house.runtime.threads["thr"]
         assert await start(house) == first  # of a thread that is gone by now
-        with pytest.raises(NotFound):
+        with pytest.raises(Refusal):  # a new one
             await house.door.admission.start_turn(LOCAL, send(key=STEER))
 
 
