@@ -18,6 +18,7 @@ MISFITS: Final = (KeyError, TypeError, AttributeError, ValueError)
 """What reading an unexpected shape may raise; pydantic's errors are ValueErrors."""
 
 _ID: Final = re.compile(ID_PATTERN)
+_LATEST: Final = 2**53 // 1000  # seconds: the largest number that all JSON readers keep
 
 
 class MisfitError(ValueError):
@@ -109,6 +110,9 @@ def maybe_id(value: object) -> str | None:
 
 
 def seconds(value: object) -> int | None:
-    """Return milliseconds of one of Codex's times in seconds."""
+    """Return milliseconds of one of Codex's times in seconds; `None` where it is none.
+
+    Codex's are of 64 bits, and so is what the wire can carry.
+    """
     moment = maybe_whole(value)
-    return None if moment is None else moment * 1000
+    return None if moment is None or abs(moment) > _LATEST else moment * 1000

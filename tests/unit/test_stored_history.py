@@ -13,6 +13,7 @@ from adapter.shapes.history import (
     turn_from,
 )
 from tests.support import codex_says as says
+from transport.codec import pack
 from transport.protocol.items import AgentMessage, Command, ItemStatus, OtherItem
 from transport.protocol.threads import ThreadStatus
 from transport.protocol.turns import TurnStatus
@@ -104,6 +105,12 @@ def test_a_turn_keeps_its_items_and_one_that_cannot_be_read_does_no_harm() -> No
     assert isinstance(other, OtherItem)
     assert isinstance(command, Command)
     assert command.status is ItemStatus.INTERRUPTED  # nothing runs in history
+
+
+def test_a_moment_that_the_wire_cannot_carry_is_none() -> None:
+    turn = stored(startedAt=2**63 - 1, completedAt=-(2**63))
+    assert (turn.started_at, turn.completed_at) == (None, None)
+    assert pack(turn.wire())
 
 
 def test_a_turn_without_its_items_has_none() -> None:
