@@ -117,6 +117,11 @@ async def open_local(
 
 
 def _nobody(path: Path, error: UnreachableError, *, asked: bool) -> str:
+    if not isinstance(error.__cause__, OSError):  # it was reached
+        return (
+            f"the Agent of this machine does not answer ({error}): it hangs or has too "
+            "much to do; look at what it prints, or start it anew"
+        )
     if asked:
         return (
             f"no Agent answers on this machine ({error}): start one (`threadgate "
