@@ -53,6 +53,7 @@ from agent.queue.message_queue import MessageQueue
 from agent.queue.queue_table import QueueTable
 from agent.reading.approving import Approving
 from agent.reading.contents import Contents
+from agent.reading.kept_threads import KeptThreads
 from agent.reading.output_cache import OutputCache
 from agent.reading.reading import Reading
 from agent.reading.standing import Others, mode_of
@@ -209,7 +210,8 @@ def build_door(
         pool=pool,
         watch=eyes,
     )
-    keeper.on_change = partial(_gate_changed, pool, delivering)
+    kept = KeptThreads(pool=pool, keeper=keeper, emit=emit, now_ms=now_ms)
+    keeper.on_change = partial(_gate_changed, pool, delivering, kept)
     reading = Reading(
         supervisor=supervisor,
         keeper=keeper,
@@ -267,9 +269,10 @@ def build_door(
     )
 
 
-def _gate_changed(pool: LeasePool, delivering: Delivering) -> None:
+def _gate_changed(pool: LeasePool, delivering: Delivering, kept: KeptThreads) -> None:
     pool.gate_changed()
     delivering.ring()
+    kept.gate_changed()
 
 
 def _tell_both(emit: Emit, cache: OutputCache, event: RuntimeEvent) -> None:

@@ -27,7 +27,13 @@ from agent.mutations.refusals import failed_before, storage_failed
 from agent.offload import Runner, in_thread
 from agent.reading.pages import fitting, unwrap_cursor, wrap_cursor
 from agent.records.audit import Audit
-from transport.errors import ApprovalClosed, Conflict, InvalidParams, NotFound
+from transport.errors import (
+    ApprovalClosed,
+    CodexUnavailable,
+    Conflict,
+    InvalidParams,
+    NotFound,
+)
 from transport.protocol.approvals import (
     Approval,
     ApprovalAnswerParams,
@@ -140,7 +146,7 @@ class Approving:
             await self._write_down(caller, params, approval, effect)
             check_alive(caller)
             if effect in _ALLOWS:
-                self._keeper.check(approval.root_thread_id)
+                self._check_gate(approval)
             try:
                 with self._noted(caller, params):
                     return await lease.writer.answer(
@@ -155,6 +161,18 @@ class Approving:
                     exc, thread_id=approval.thread_id, at_ms=self._now_ms()
                 ) from exc
         return self._find(caller, approval.id)[1]
+
+    def _check_gate(self, approval: Approval) -> None:
+        try:
+            self._keeper.check(approval.root_thread_id)
+        except CodexUnavailable as exc:
+            raise CodexUnavailable(
+                f"{exc.message} A no is taken meanwhile; without one the question ends "
+                "at its deadline, and keeps its thread until then.",
+                data=exc.data,
+                retryable=exc.retryable,
+                retry_after_ms=exc.retry_after_ms,
+            ) from exc
 
     @contextmanager
     def _noted(self, caller: Caller, params: ApprovalAnswerParams) -> Generator[None]:

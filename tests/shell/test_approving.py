@@ -28,6 +28,7 @@ from transport.protocol.approvals import (
     ApprovalListParams,
     ApprovalState,
 )
+from transport.protocol.events import Notice
 
 APPROVER = device("read", "approve")
 
@@ -177,13 +178,50 @@ async def test_while_the_gate_is_closed_a_yes_is_refused_and_a_no_is_not(
     async with open_house(tmp_path) as house:
         approval = await asked(house)
         house.open_desktop()
-        with pytest.raises(CodexUnavailable):
+        with pytest.raises(CodexUnavailable, match="A no is taken meanwhile"):
             await house.door.approving.answer(APPROVER, answer_to(approval))
         assert "answer" not in house.runtime.log
         denied = await house.door.approving.answer(
             APPROVER, answer_to(approval, "decline")
         )
         assert denied.approval.state is ApprovalState.ANSWERED
+
+
+def keeping(house: House) -> list[str | None]:
+    """The threads of which it was told that a question keeps them."""
+    notices = [one.data for one in house.named("notice")]
+    return [
+        one.thread_id
+        for one in notices
+        if isinstance(one, Notice) and one.code == "questionKeepsThread"
+    ]
+
+
+async def test_that_a_question_keeps_its_thread_from_the_desktop_is_told_once(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        approval = await asked(house)
+        assert keeping(house) == []
+        house.open_desktop()
+        house.door.keeper.look()
+        assert keeping(house) == ["thr"]
+        await house.close_desktop()
+        house.open_desktop()
+        house.door.keeper.look()
+        assert keeping(house) == ["thr"], "once for a question"
+        await house.door.approving.answer(APPROVER, answer_to(approval, "decline"))
+        house.runtime.live[0].ask()  # the turn goes on behind the closed gate
+        assert keeping(house) == ["thr", "thr"]
+
+
+async def test_a_lock_of_the_owner_is_no_matter_of_a_question(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        await asked(house)
+        house.door.keeper.set_locked(locked=True)
+        assert keeping(house) == []
 
 
 async def test_a_device_revoked_while_its_answer_is_written_down_gives_none(
