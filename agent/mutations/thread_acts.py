@@ -27,11 +27,10 @@ from agent.mutations.way import Way
 from agent.records.ledger import Flight, Settled
 from agent.records.store import KeyRow
 from transport.errors import Refusal
-from transport.protocol.base import WireModel
-from transport.protocol.thread_acts import ThreadAct
+from transport.protocol.base import ThreadMutationParams, WireModel
 from transport.protocol.threads import Thread
 
-P = TypeVar("P", bound=ThreadAct)
+P = TypeVar("P", bound=ThreadMutationParams)
 R = TypeVar("R", bound=WireModel)
 
 

@@ -10,7 +10,7 @@ from adapter.errors import AdapterError, ThreadUnknownError
 from adapter.runtime import Guard
 from adapter.runtime_store import StoreActs
 from transport.errors import InvalidParams, NotResumable
-from transport.protocol.base import WireModel
+from transport.protocol.base import ThreadMutationParams, WireModel
 from transport.protocol.methods import (
     THREAD_ARCHIVE,
     THREAD_DELETE,
@@ -19,7 +19,6 @@ from transport.protocol.methods import (
     Method,
 )
 from transport.protocol.thread_acts import (
-    ThreadAct,
     ThreadArchiveParams,
     ThreadDeleteParams,
     ThreadDeleteResult,
@@ -28,7 +27,7 @@ from transport.protocol.thread_acts import (
 )
 from transport.protocol.threads import Thread, ThreadResult
 
-P = TypeVar("P", bound=ThreadAct)
+P = TypeVar("P", bound=ThreadMutationParams)
 R = TypeVar("R", bound=WireModel)
 
 

@@ -11,12 +11,11 @@ from agent.door import Door
 from agent.mutations.thread_wishes import Archive, Delete, Rename, Unarchive, Wish
 from agent.sessions.router import Call, Handler
 from transport.protocol import methods
-from transport.protocol.base import WireModel
+from transport.protocol.base import ThreadMutationParams, WireModel
 from transport.protocol.contents import ItemListParams, ItemListResult
-from transport.protocol.thread_acts import ThreadAct
 
 P = TypeVar("P")
-A = TypeVar("A", bound=ThreadAct)
+A = TypeVar("A", bound=ThreadMutationParams)
 R = TypeVar("R", bound=WireModel)
 
 

@@ -11,6 +11,7 @@ from clients.cli.message import request_key
 from clients.cli.screen import Screen
 from clients.cli.style import Span
 from transport.client import Client
+from transport.protocol.base import ThreadMutationParams
 from transport.protocol.methods import (
     THREAD_ARCHIVE,
     THREAD_DELETE,
@@ -20,7 +21,6 @@ from transport.protocol.methods import (
     Method,
 )
 from transport.protocol.thread_acts import (
-    ThreadAct,
     ThreadArchiveParams,
     ThreadDeleteParams,
     ThreadRenameParams,
@@ -61,7 +61,7 @@ async def unarchive(
 
 async def _move(
     screen: Screen,
-    act: tuple[Method[Any, ThreadResult], type[ThreadAct], str],
+    act: tuple[Method[Any, ThreadResult], type[ThreadMutationParams], str],
     *,
     host: str | None,
     thread: str,
@@ -110,7 +110,7 @@ async def _tell(
     screen: Screen,
     client: Client,
     method: Method[Any, ThreadResult],
-    params: ThreadAct,
+    params: ThreadMutationParams,
     verb: str,
 ) -> ExitCode:
     result = await client.call(method, params)

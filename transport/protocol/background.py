@@ -1,7 +1,6 @@
 """Commands that outlived their turn, and the methods about them. Sans-IO. PROTOCOL.md 4."""
 
-from transport.protocol.base import Params, RequestKey, WireId, WireModel
-from transport.protocol.turns import WaitMs
+from transport.protocol.base import Params, ThreadMutationParams, WireId, WireModel
 
 
 class BackgroundCommand(WireModel):
@@ -27,13 +26,10 @@ class BackgroundListResult(WireModel):
     head: int
 
 
-class BackgroundStopParams(Params):
+class BackgroundStopParams(ThreadMutationParams):
     """`background/stop`: end one. Passes a closed gate: it ends a write."""
 
-    thread_id: WireId
     item_id: WireId
-    request_key: RequestKey
-    wait_ms: WaitMs = 0
 
 
 class BackgroundStopResult(WireModel):

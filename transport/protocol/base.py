@@ -7,13 +7,14 @@ printable ASCII up to 128 bytes. In Python: snake_case fields of frozen models.
 from enum import StrEnum
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
 ID_PATTERN = r"^[\x21-\x7e]{1,128}$"
 
 WireId = Annotated[str, StringConstraints(pattern=ID_PATTERN)]
 RequestKey = Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{16,64}$")]
+WaitMs = Annotated[int, Field(ge=0, le=90_000)]
 
 
 class WireModel(BaseModel):
@@ -51,6 +52,20 @@ class Params(WireModel):
 
 class NoParams(Params):
     """For methods that take nothing."""
+
+
+class MutationParams(Params):
+    """What every mutation takes: one outcome for each key, and how long its client has
+    patience with a refusal that may pass."""
+
+    request_key: RequestKey
+    wait_ms: WaitMs = 0
+
+
+class ThreadMutationParams(MutationParams):
+    """What every mutation of a stored thread takes."""
+
+    thread_id: WireId
 
 
 class OpenEnum(StrEnum):

@@ -4,8 +4,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from transport.protocol.base import OpenEnum, Params, RequestKey, WireId, WireModel
-from transport.protocol.turns import WaitMs
+from transport.protocol.base import (
+    OpenEnum,
+    Params,
+    ThreadMutationParams,
+    WireId,
+    WireModel,
+)
 
 Objective = Annotated[str, Field(min_length=1, max_length=4_000)]
 
@@ -39,30 +44,19 @@ class GoalGetResult(WireModel):
     head: int
 
 
-class GoalSetParams(Params):
+class GoalSetParams(ThreadMutationParams):
     """`thread/goal/set`: from now on Codex starts turns by itself until it is reached."""
 
-    thread_id: WireId
     objective: Objective
     allow_pending: bool = False
-    request_key: RequestKey
-    wait_ms: WaitMs = 0
 
 
-class GoalPauseParams(Params):
+class GoalPauseParams(ThreadMutationParams):
     """`thread/goal/pause`: no further turn starts for it."""
 
-    thread_id: WireId
-    request_key: RequestKey
-    wait_ms: WaitMs = 0
 
-
-class GoalClearParams(Params):
+class GoalClearParams(ThreadMutationParams):
     """`thread/goal/clear`: the thread has no goal any more."""
-
-    thread_id: WireId
-    request_key: RequestKey
-    wait_ms: WaitMs = 0
 
 
 class GoalResult(WireModel):

@@ -1,7 +1,6 @@
 """The Agent's own queue of messages, and the methods about it. Sans-IO. PROTOCOL.md 4."""
 
-from transport.protocol.base import OpenEnum, Params, RequestKey, WireId, WireModel
-from transport.protocol.turns import WaitMs
+from transport.protocol.base import MutationParams, OpenEnum, Params, WireId, WireModel
 
 
 class WaitsFor(OpenEnum):
@@ -50,12 +49,10 @@ class QueueListResult(WireModel):
     head: int
 
 
-class QueueDeleteParams(Params):
+class QueueDeleteParams(MutationParams):
     """`queue/delete`: take a message back before it is delivered."""
 
     queue_id: WireId
-    request_key: RequestKey
-    wait_ms: WaitMs = 0
 
 
 class QueueDeleteResult(WireModel):

@@ -5,8 +5,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
 
-from transport.protocol.base import Params, RequestKey, WireId
-from transport.protocol.turns import WaitMs
+from transport.protocol.base import Params, ThreadMutationParams, WireId
 
 _NO_BRANCH: Final = re.compile(r"^[-/.]|\.\.|//|@\{|[\x00-\x20\x7f~^:?*\[\\]|[/.]$")
 
@@ -48,12 +47,9 @@ class CustomTarget(Params):
 ReviewTarget = UncommittedTarget | BranchTarget | CommitTarget | CustomTarget
 
 
-class ReviewStartParams(Params):
+class ReviewStartParams(ThreadMutationParams):
     """`review/start`: a turn of this very thread looks through changes."""
 
-    thread_id: WireId
     target: Annotated[ReviewTarget, Field(discriminator="type")]
     expected_last_turn_id: WireId | None = None
     allow_pending: bool = False
-    request_key: RequestKey
-    wait_ms: WaitMs = 0

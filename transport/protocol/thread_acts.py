@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from transport.protocol.base import Params, RequestKey, WireId, WireModel
+from transport.protocol.base import ThreadMutationParams, WireId, WireModel
 from transport.protocol.threads import Thread
 from transport.protocol.turns import (
     EffortName,
@@ -16,33 +16,24 @@ from transport.protocol.turns import (
     ModeName,
     Turn,
     TurnInput,
-    WaitMs,
 )
 
 
-class ThreadAct(Params):
-    """What every act on one thread takes."""
-
-    thread_id: WireId
-    request_key: RequestKey
-    wait_ms: WaitMs = 0
-
-
-class ThreadRenameParams(ThreadAct):
+class ThreadRenameParams(ThreadMutationParams):
     """`thread/rename`: the title becomes this, on one line."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class ThreadArchiveParams(ThreadAct):
+class ThreadArchiveParams(ThreadMutationParams):
     """`thread/archive`: out of the list; it can still be read."""
 
 
-class ThreadUnarchiveParams(ThreadAct):
+class ThreadUnarchiveParams(ThreadMutationParams):
     """`thread/unarchive`: back into the list."""
 
 
-class ThreadDeleteParams(ThreadAct):
+class ThreadDeleteParams(ThreadMutationParams):
     """`thread/delete`: gone for good."""
 
 
@@ -50,7 +41,7 @@ class ThreadDeleteResult(WireModel):
     """Nothing is left to tell."""
 
 
-class ThreadCompactParams(ThreadAct):
+class ThreadCompactParams(ThreadMutationParams):
     """`thread/compact`: a summary takes the place of what the model has read so far."""
 
     expected_last_turn_id: WireId | None = None
@@ -64,7 +55,7 @@ class ThreadCompactResult(WireModel):
     turn: Turn
 
 
-class ThreadRevertParams(ThreadAct):
+class ThreadRevertParams(ThreadMutationParams):
     """`thread/revert`: this turn and all behind it are taken back, for good.
 
     Files stay as they are. There is no `allowPending`: work that others left in the
@@ -75,14 +66,13 @@ class ThreadRevertParams(ThreadAct):
     expected_last_turn_id: WireId | None = None
 
 
-class ThreadForkParams(Params):
+class ThreadForkParams(ThreadMutationParams):
     """`thread/fork`: a copy of a thread goes on with this message, as one mutation.
 
     The copy ends with `through_turn_id`, or right before `before_turn_id`, or holds all.
     What the message is to run with: as in `turn/start`.
     """
 
-    thread_id: WireId
     through_turn_id: WireId | None = None
     before_turn_id: WireId | None = None
     input: TurnInput
@@ -91,8 +81,6 @@ class ThreadForkParams(Params):
     effort: EffortName | None = None
     cwd: FolderName | None = None
     output_schema: dict[str, JsonValue] | None = None
-    request_key: RequestKey
-    wait_ms: WaitMs = 0
 
 
 class ThreadForkResult(WireModel):

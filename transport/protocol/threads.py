@@ -4,7 +4,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from transport.protocol.base import OpenEnum, Params, RequestKey, WireId, WireModel
+from transport.protocol.base import (
+    MutationParams,
+    OpenEnum,
+    Params,
+    ThreadMutationParams,
+    WireId,
+    WireModel,
+)
 from transport.protocol.gateway import (
     ApprovalPolicyName,
     LeaseState,
@@ -20,7 +27,6 @@ from transport.protocol.turns import (
     PageLimit,
     Turn,
     TurnInput,
-    WaitMs,
 )
 
 
@@ -125,7 +131,7 @@ class ThreadReadResult(WireModel):
     head: int
 
 
-class ThreadStartParams(Params):
+class ThreadStartParams(MutationParams):
     """`thread/start`: a new thread with its first message, as one mutation.
 
     `cwd` is absolute and must lie inside a root of the device.
@@ -140,8 +146,6 @@ class ThreadStartParams(Params):
     approval_policy: ApprovalPolicyName | None = None
     mode: ModeName | None = None
     output_schema: dict[str, JsonValue] | None = None
-    request_key: RequestKey
-    wait_ms: WaitMs = 0
 
 
 class ThreadStartResult(WireModel):
@@ -151,10 +155,9 @@ class ThreadStartResult(WireModel):
     turn: Turn
 
 
-class ThreadSettingsParams(Params):
+class ThreadSettingsParams(ThreadMutationParams):
     """`thread/settings`: what later turns run with. At least one is named."""
 
-    thread_id: WireId
     model: ModelName | None = None
     effort: EffortName | None = None
     mode: ModeName | None = None
@@ -162,8 +165,6 @@ class ThreadSettingsParams(Params):
     approval_policy: ApprovalPolicyName | None = None
     cwd: FolderName | None = None
     allow_pending: bool = False
-    request_key: RequestKey
-    wait_ms: WaitMs = 0
 
 
 class ThreadResult(WireModel):

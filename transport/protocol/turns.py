@@ -4,7 +4,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from transport.protocol.base import OpenEnum, Params, RequestKey, WireId, WireModel
+from transport.protocol.base import (
+    OpenEnum,
+    Params,
+    ThreadMutationParams,
+    WireId,
+    WireModel,
+)
 from transport.protocol.items import Item
 
 
@@ -86,7 +92,6 @@ InputPart = Annotated[
     TextInput | ImageInput | MentionInput, Field(discriminator="type")
 ]
 TurnInput = Annotated[list[InputPart], Field(min_length=1, max_length=16)]
-WaitMs = Annotated[int, Field(ge=0, le=90_000)]
 ModelName = Annotated[str, Field(min_length=1, max_length=128)]
 EffortName = Annotated[str, Field(min_length=1, max_length=64)]
 ModeName = Literal["default", "plan"]
@@ -113,10 +118,9 @@ class TurnListResult(WireModel):
     head: int
 
 
-class TurnStartParams(Params):
+class TurnStartParams(ThreadMutationParams):
     """`turn/start`: continue a thread with a message of the person."""
 
-    thread_id: WireId
     input: TurnInput
     expected_last_turn_id: WireId | None = None
     delivery: Literal["start", "steer", "queue"] = "start"
@@ -126,8 +130,6 @@ class TurnStartParams(Params):
     effort: EffortName | None = None
     cwd: FolderName | None = None
     output_schema: dict[str, JsonValue] | None = None
-    request_key: RequestKey
-    wait_ms: WaitMs = 0
 
 
 class Queued(WireModel):
@@ -156,14 +158,11 @@ class TurnStartResult(WireModel):
         return self.turn
 
 
-class TurnSteerParams(Params):
+class TurnSteerParams(ThreadMutationParams):
     """`turn/steer`: more words for a turn that runs, and for no other."""
 
-    thread_id: WireId
     turn_id: WireId
     input: TurnInput
-    request_key: RequestKey
-    wait_ms: WaitMs = 0
 
 
 class TurnSteerResult(WireModel):
@@ -176,17 +175,14 @@ class TurnSteerResult(WireModel):
     pending: bool | None = None
 
 
-class TurnInterruptParams(Params):
+class TurnInterruptParams(ThreadMutationParams):
     """`turn/interrupt`: stop exactly this turn. Passes a closed gate: it ends a write.
 
     `background`: end the background commands of its thread and sub-agents as well.
     """
 
-    thread_id: WireId
     turn_id: WireId
     background: bool = False
-    request_key: RequestKey
-    wait_ms: WaitMs = 0
 
 
 class TurnResult(WireModel):
