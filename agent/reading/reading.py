@@ -226,6 +226,28 @@ class Reading:
     async def _turns(
         self, thread_id: str, cursor: str | None, limit: int, order: str, items: str
     ) -> TurnPage:
+        """Read a page; once more where a turn of ours has ended meanwhile.
+
+        Only its writer tells a running turn from one that was cut short.
+        """
+        running = self._running(thread_id)
+        page = await self._stored_turns(thread_id, cursor, limit, order, items)
+        if running is None or self._running(thread_id) == running:
+            return page
+        if any(turn.id == running and is_open_ended(turn) for turn in page.turns):
+            return await self._stored_turns(thread_id, cursor, limit, order, items)
+        return page
+
+    def _running(self, thread_id: str) -> str | None:
+        """Return the turn that a writer of ours runs in the thread."""
+        lease = self._pool.lease_of(thread_id)
+        if lease is None or lease.writer is None:
+            return None
+        return lease.writer.running_turn_of(thread_id)
+
+    async def _stored_turns(
+        self, thread_id: str, cursor: str | None, limit: int, order: str, items: str
+    ) -> TurnPage:
         try:
             return await self._supervisor.reader.list_turns(
                 thread_id, cursor=cursor, limit=limit, order=order, items=items

@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
 from trio.testing import MockClock
 
 from adapter.errors import CodexRefusedError
+from adapter.runtime import TurnPage
 from tests.support.door import LOCAL, OLD_CLI, device, open_house, send
 from tests.support.fake_runtime import make_thread, make_turn
 from transport.codec import pack
@@ -107,6 +109,27 @@ async def test_our_running_turn_is_told_by_its_writer_not_by_the_store(
         assert read.turns[0].items == [message]
         listed = await house.door.reading.thread_list(LOCAL, ThreadListParams())
         assert listed.threads[0].status is ThreadStatus.RUNNING
+
+
+async def test_a_turn_of_ours_that_ends_while_it_is_read_is_not_called_interrupted(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_house(tmp_path) as house:
+        house.runtime.add("thr", "t1")
+        started = await house.door.admission.start_turn(LOCAL, send())
+        (reader,), (writer,) = house.runtime.readers, house.runtime.writers
+        read = reader.list_turns
+
+        async def ends_behind_it(thread_id: str, **how: Any) -> TurnPage:
+            page = await read(thread_id, **how)
+            if writer.running_turn_id is not None:
+                writer.finish_turn()
+            return page
+
+        monkeypatch.setattr(reader, "list_turns", ends_behind_it)
+        params = TurnListParams(thread_id="thr")
+        newest = (await house.door.reading.turn_list(LOCAL, params)).turns[0]
+        assert (newest.id, newest.status) == (started.sent.id, TurnStatus.COMPLETED)
 
 
 async def test_a_running_turn_that_the_store_lacks_is_shown_all_the_same(
