@@ -6,6 +6,7 @@ would leave it busy for ever), else through the reader, and load nothing.
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 
 from adapter.errors import AdapterError
 from adapter.runtime import Guard
@@ -84,16 +85,17 @@ class ThreadGoal:
 
         async def act(guard: Guard) -> Goal | None:
             if lease is not None:
-                with lease.used() as writer:
-                    await writer.pause_goal(guard=guard)
-                    lease.has_goal = False
-                    return await writer.goal()
+                writer = lease.started_writer
+                await writer.pause_goal(guard=guard)
+                lease.has_goal = False
+                return await writer.goal()
             reader = self._supervisor.reader
             await reader.pause_goal(params.thread_id, guard=guard)
             return await reader.goal(params.thread_id)
 
         guard = self._guard(caller, params.thread_id, lease)
-        return await self._carry(flight, GOAL_PAUSE.name, guard, act)
+        with lease.used() if lease is not None else nullcontext():
+            return await self._carry(flight, GOAL_PAUSE.name, guard, act)
 
     async def clear(
         self, caller: Caller, params: GoalClearParams, flight: Flight
@@ -103,16 +105,17 @@ class ThreadGoal:
 
         async def act(guard: Guard) -> Goal | None:
             if lease is not None:
-                with lease.used() as writer:
-                    await writer.clear_goal(guard=guard)
-                    lease.has_goal = False
-                    return await writer.goal()
+                writer = lease.started_writer
+                await writer.clear_goal(guard=guard)
+                lease.has_goal = False
+                return await writer.goal()
             reader = self._supervisor.reader
             await reader.clear_goal(params.thread_id, guard=guard)
             return await reader.goal(params.thread_id)
 
         guard = self._way.guard(caller, params.thread_id)
-        return await self._carry(flight, GOAL_CLEAR.name, guard, act)
+        with lease.used() if lease is not None else nullcontext():
+            return await self._carry(flight, GOAL_CLEAR.name, guard, act)
 
     def _lease(
         self, caller: Caller, thread_id: str, *, ends_work: bool

@@ -1,5 +1,6 @@
 """Writers of ours: when they end, and what everybody is told."""
 
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tests.support.fake_runtime import LAST_WORDS, FakeWriter
 from transport.errors import CodexUnavailable
 from transport.protocol.events import ThreadChanged
 from transport.protocol.gateway import LeaseState
+from transport.protocol.goals import GoalPauseParams
 from transport.protocol.threads import ThreadMode, ThreadStatus
 
 
@@ -77,6 +79,36 @@ async def test_a_writer_that_is_seen_to_be_held_is_not_ended_under_who_begins_wi
             with lease.used():
                 await trio.sleep(3)
                 assert not writer.reaped
+
+
+@pytest.mark.parametrize("steps", range(14))
+async def test_a_goal_is_paused_through_a_writer_that_stays_for_it(
+    steps: int, tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """A desktop opens at each step of the act: it ends the writer before or after it."""
+    async with open_house(tmp_path) as house:
+        writer = await one_turn(house)
+        await trio.sleep(1)
+        writer.finish_turn()
+        await trio.sleep(5)
+        ended: list[bool] = []
+
+        async def pause() -> None:
+            params = GoalPauseParams(
+                thread_id="thr", request_key="key-number-1-0123456789"
+            )
+            with suppress(CodexUnavailable):
+                await house.door.admission.pause_goal(LOCAL, params)
+
+        house.runtime.at("writer.pause_goal", partial(trio.sleep, 3))
+        house.runtime.at("goal", lambda: ended.append(writer.reaped))
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(pause)
+            for _ in range(steps):
+                await trio.lowlevel.checkpoint()
+            house.open_desktop()
+            house.door.keeper.look()
+        assert ended in ([], [False])
 
 
 async def test_work_of_any_kind_starts_the_idle_time_anew(
