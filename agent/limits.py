@@ -9,6 +9,9 @@ from typing import Final
 LOOK_S: Final = 0.25  # the fork counter costs 8 µs, so four looks a second are free
 GONE_S: Final = 0.25  # a program that restarts itself is away for less than two looks
 YOUNG_S: Final = 5.0  # an exec changes a program under its old pid: look again
+BETWEEN_S: Final = (
+    0.1  # an exec that a busy machine holds up: no environment until then
+)
 FULL_SCAN_S: Final = 15.0  # everything anew; 22 ms among 1,000 processes
 VERSION_S: Final = 5.0  # `EXE --version`; a native codex needs 20 ms on an idle machine
 ASK_AGAIN_S: Final = 2.0  # a binary that did not answer: the machine was busy
@@ -137,7 +140,9 @@ WARNINGS_S: Final = 60.0  # config/read costs Codex some ms; people edit it rare
 WARNINGS_PAUSE_S: Final = 1.0  # until the runtime is there
 
 # The reader's first start, and its restarts (suture's numbers)
-FIRST_START_S: Final = 5.0  # a codex that fills a new database takes minutes: doors open
+FIRST_START_S: Final = (
+    5.0  # a codex that fills a new database takes minutes: doors open
+)
 FAILURE_HALF_LIFE_S: Final = 30.0
 FAILURES: Final = 5.0  # above this decayed count it waits
 BACKOFF_S: Final = 15.0

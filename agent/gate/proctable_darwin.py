@@ -124,6 +124,8 @@ def read_process(pid: int, exe: str) -> Process | None:
         parent, argv, home = process.ppid(), _argv(process), _home(process)
     except (psutil.Error, OSError, ValueError):
         return None
+    if home is None and read_exe(pid) is None:
+        return None  # it ended meanwhile
     return Process(pid=pid, parent=parent, started=at, exe=exe, argv=argv, home=home)
 
 

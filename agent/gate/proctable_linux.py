@@ -7,12 +7,13 @@ is seen, and of other users' processes only what /proc lets us read.
 
 import os
 import re
+import time
 from pathlib import Path
 from typing import Final
 
 from agent.gate.engines import Process
 from agent.gate.lock_path import FOLDER, Owners, lock_path
-from agent.limits import ANCESTORS
+from agent.limits import ANCESTORS, BETWEEN_S
 
 _PROC: Final = Path("/proc")
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
@@ -93,6 +94,23 @@ def _home(pid: int) -> str | None:
     return os.path.realpath(os.fsdecode(home))
 
 
+def _home_in_a_moment(pid: int) -> str | None:
+    """Return the CODEX_HOME of a process that has no environment now, once it has one.
+
+    Where it becomes another program, or ends, it has none for a moment; whoever looks just
+    then must not take another CODEX_HOME's codex for one of ours.
+    """
+    until = time.monotonic() + BETWEEN_S
+    while read_exe(pid) is not None and time.monotonic() < until:
+        try:
+            if _read(_PROC / str(pid) / "environ"):
+                return _home(pid)
+        except OSError:
+            return None
+        os.sched_yield()
+    return None
+
+
 def _hidden_exe(pid: int) -> str | None:
     """Return what a process of our own user calls itself, where its file is hidden.
 
@@ -122,6 +140,9 @@ def read_exe(pid: int) -> str | None:
 
 def read_process(pid: int, exe: str) -> Process | None:
     """Return all that is needed to judge a process; `None` where it is gone."""
+    home = _home(pid) or _home_in_a_moment(pid)
+    if home is None and read_exe(pid) is None:
+        return None  # it ended meanwhile
     try:
         _, state, parent, at = _stat(pid)
         argv = _argv(pid)
@@ -129,7 +150,6 @@ def read_process(pid: int, exe: str) -> Process | None:
         return None
     if state in "ZX":
         return None
-    home = _home(pid)
     return Process(pid=pid, parent=parent, started=at, exe=exe, argv=argv, home=home)
 
 

@@ -81,6 +81,7 @@ async def test_a_start_is_told_the_same_for_as_long_as_a_process_lives(
     assert one.pid not in proctable_darwin.KNOWN
 
 
+READ = proctable_linux._read
 TELL: Any = attrgetter("_pslinux.Process.create_time")(psutil)
 
 
@@ -103,3 +104,44 @@ async def test_a_process_is_held_signalled_and_seen_to_end(
             assert await trio.to_thread.run_sync(table.wait_gone, [held], 10.0) == []
             table.release(held)
             assert table.hold(identity) is None
+
+
+async def test_a_process_between_two_programs_is_read_once_it_has_an_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An exec leaves it without one for a moment: it is not taken for one of ours."""
+    program = place(tmp_path, CLI)
+    environ = os.environ | {"CODEX_HOME": str(tmp_path)}
+    empty = [b"", b"", b""]
+
+    def read(path: Path) -> bytes:
+        return empty.pop() if path.name == "environ" and empty else READ(path)
+
+    with trio.fail_after(PATIENCE_S):
+        async with open_program(shell(program), environ) as one:
+            monkeypatch.setattr(proctable_linux, "_read", read)
+            told = proctable_linux.read_process(one.pid, str(program))
+    assert told is not None
+    assert told.home == str(tmp_path)
+    assert told.argv
+
+
+@pytest.mark.parametrize("table", [proctable_linux, proctable_darwin])
+async def test_a_process_that_ends_while_it_is_read_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: Any
+) -> None:
+    program = place(tmp_path, CLI)
+    home_of = table._home
+
+    def end_first(process: int | psutil.Process) -> str | None:
+        pid = process if isinstance(process, int) else process.pid
+        os.kill(pid, signal.SIGKILL)
+        while proctable_linux.started(pid) is not None:
+            pass
+        found: str | None = home_of(process)
+        return found
+
+    with trio.fail_after(PATIENCE_S):
+        async with open_program(shell(program), os.environ) as one:
+            monkeypatch.setattr(table, "_home", end_first)
+            assert table.read_process(one.pid, str(program)) is None
