@@ -13,7 +13,7 @@ from tests.support.codex import cache_folder, work_folder
 from tests.support.leftovers import mark_run, marked_processes
 
 REAL: Final = ("/tests/process/", "/tests/e2e/", "/tests/faults/", "/tests/security/")
-PATIENCE_S: Final = 5.0  # a killed child needs a moment to be reaped by its parent
+PATIENCE_S: Final = 20.0  # a killed child needs a moment to be reaped by its parent
 
 settings.register_profile(
     "dev",

@@ -34,7 +34,7 @@ async def next_of_thread(
 
 async def test_what_another_program_does_with_a_thread_is_told() -> None:
     """Nobody is subscribed to the thread by its name, and nobody has it open."""
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with (
             open_codex_home() as home,
             open_real_agent(home, version=NEWEST) as house,

@@ -22,6 +22,7 @@ from tests.support.codex import (
 from tests.support.door import DESKTOP
 from tests.support.foreign import open_foreign
 from tests.support.leftovers import marked_processes
+from tests.support.measures import in_time
 from tests.support.real_agent import (
     lock_files,
     open_local,
@@ -86,7 +87,7 @@ async def owned_elsewhere(
 async def test_a_thread_held_elsewhere_is_refused_and_continued_once_it_is_free(
     version: str,
 ) -> None:
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with (
             open_codex_home() as home,
             open_real_agent(home) as house,
@@ -109,7 +110,7 @@ async def test_a_thread_held_elsewhere_is_refused_and_continued_once_it_is_free(
 
 async def test_a_send_that_may_wait_starts_when_the_other_writer_lets_go() -> None:
     started = trio.Event()
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with (
             open_codex_home() as home,
             open_real_agent(home) as house,
@@ -137,7 +138,7 @@ async def test_after_our_lease_another_codex_has_the_thread_within_a_second(
     version: str,
 ) -> None:
     codex = codex_binaries()[version]
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with (
             open_codex_home() as home,
             open_real_agent(home, version=version, idle_s=1) as house,
@@ -148,7 +149,7 @@ async def test_after_our_lease_another_codex_has_the_thread_within_a_second(
             async with open_foreign(codex, home.environ) as foreign:
                 await send_to_end(client, thread, "ours", key="lease")
                 await wait_lease(client, thread, LeaseState.NONE)
-                with trio.fail_after(1):
+                with trio.fail_after(in_time(1)):
                     await foreign.resume(thread)
                 await foreign.turn(thread, "theirs again")
                 assert "ours" in last_request(home)
@@ -160,7 +161,7 @@ async def test_a_codex_without_locks_closes_the_gate_and_its_turns_are_known_aft
     codex = codex_binaries().get(WITHOUT_LOCK)
     if codex is None:
         pytest.skip(f"codex {WITHOUT_LOCK} is not in the cache (make test fetches it)")
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with (
             open_codex_home() as home,
             open_real_agent(home) as house,
@@ -187,7 +188,7 @@ async def test_what_another_codex_added_meanwhile_is_a_conflict_for_a_stale_clie
     None
 ):
     codex = codex_binaries()[BUNDLED]
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with (
             open_codex_home() as home,
             open_real_agent(home, idle_s=1) as house,
@@ -214,7 +215,7 @@ async def test_a_thread_archived_elsewhere_is_read_and_not_continued_until_it_is
     version: str,
 ) -> None:
     codex = codex_binaries()[version]
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with (
             open_codex_home() as home,
             open_real_agent(home, version=version) as house,
@@ -311,6 +312,6 @@ async def knock_until_open(client: Client, thread: str) -> None:
 
 async def nothing_is_left(home: Path, mark: str) -> None:
     """Our writer is gone (the reader stays), and nobody holds the thread's lock."""
-    with trio.fail_after(10):
+    with trio.fail_after(240):
         while len(codex_processes(mark)) > 1 or lock_files(home):
             await trio.lowlevel.checkpoint()

@@ -84,7 +84,7 @@ async def follow(
 
 
 async def test_a_device_starts_a_thread_and_two_devices_watch_it_answer() -> None:
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with (
             open_codex_home(*RULES) as home,
             open_house(home) as house,

@@ -145,7 +145,7 @@ def ask_person(*questions: dict[str, Any]) -> dict[str, Any]:
 async def test_permissions_are_granted_for_as_long_as_a_person_said(
     version: str,
 ) -> None:
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with open_desk(version) as desk:
             outside = desk.home.workspace.parent / "outside"
             outside.mkdir()
@@ -175,7 +175,7 @@ async def test_permissions_are_granted_for_as_long_as_a_person_said(
 
 @each_version
 async def test_a_question_of_the_model_gets_the_persons_answer(version: str) -> None:
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_desk(version) as desk:
             turn = await desk.begin([ask_person(question(), question("q2"))])
             asked = await desk.seen.approval()
@@ -205,7 +205,7 @@ async def test_a_question_of_the_model_gets_the_persons_answer(version: str) -> 
 
 @each_version
 async def test_a_form_of_an_mcp_server_gets_what_fits_it(version: str) -> None:
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_desk(version) as desk:
             turn = await desk.begin([tool("ask")])
             asked = await desk.seen.approval()
@@ -233,7 +233,7 @@ async def test_a_form_of_an_mcp_server_gets_what_fits_it(version: str) -> None:
 async def test_a_page_of_an_mcp_server_is_shown_whole_and_opened_by_nobody_else(
     version: str,
 ) -> None:
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_desk(version) as desk:
             asked = await desk.play([tool("visit")], choice="allow")
             assert asked.detail.mode is ElicitationMode.URL
@@ -253,7 +253,7 @@ async def test_a_form_that_asks_for_a_secret_can_only_be_refused(version: str) -
         "properties": {"password": {"type": "string"}},
         "required": ["password"],
     }
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_desk(version) as desk:
             asked = await desk.play([tool("ask", schema=schema)], choice="deny")
             assert [choice.id for choice in asked.choices] == ["deny", "cancel"]
@@ -262,7 +262,7 @@ async def test_a_form_that_asks_for_a_secret_can_only_be_refused(version: str) -
 
 @each_version
 async def test_a_tool_of_an_mcp_server_runs_only_after_a_yes(version: str) -> None:
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_desk(version) as desk:
             asked = await desk.play([tool("danger", path="/x")], choice="deny")
             assert asked.kind is ApprovalKind.TOOL_CALL
@@ -285,7 +285,7 @@ async def test_a_tool_of_an_mcp_server_runs_only_after_a_yes(version: str) -> No
 
 @each_version
 async def test_nobody_answering_in_time_is_a_no_to_every_kind(version: str) -> None:
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with open_desk(version, approval_ms=200) as desk:
             outside = desk.home.workspace.parent / "outside"
             outside.mkdir()
@@ -307,7 +307,7 @@ async def test_nobody_answering_in_time_is_a_no_to_every_kind(version: str) -> N
 
 @each_version
 async def test_an_interrupt_withdraws_every_kind(version: str) -> None:
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with open_desk(version) as desk:
             outside = desk.home.workspace.parent / "outside"
             outside.mkdir()
@@ -332,7 +332,7 @@ async def test_a_form_that_outlasts_its_tools_time_still_gets_its_answer(
     version: str,
 ) -> None:
     """Codex stops a tool's clock while its server waits for a person."""
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_desk(version, extra=f"{MCP}tool_timeout_sec = 1\n") as desk:
             turn = await desk.begin([tool("ask")])
             asked = await desk.seen.approval()
@@ -347,7 +347,7 @@ async def test_a_form_that_outlasts_its_tools_time_still_gets_its_answer(
 async def test_a_sub_agents_question_comes_under_its_root_and_is_answered_there(
     version: str,
 ) -> None:
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with open_desk(version) as desk:
             file = desk.home.workspace / "child"
             args = {

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.codex
 @asynccontextmanager
 async def paired() -> AsyncGenerator[Stage]:
     """An Agent at the desk, and a phone that may read and write."""
-    with trio.fail_after(120):
+    with trio.fail_after(240):
         async with (
             open_stage(paper(), []) as built,
             built.desk.start("serve", "--tcp", "127.0.0.1:0") as serving,

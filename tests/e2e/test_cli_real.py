@@ -18,7 +18,7 @@ from clients.cli.exits import ExitCode
 from clients.cli.scripted_answers import Rule
 from tests.support.cli_runs import paper
 
-DEADLINE_S = 120
+DEADLINE_S = 240
 SEARCH = {
     "item": {
         "type": "web_search_call",

@@ -19,7 +19,7 @@ TURN = re.compile(r"as turn (\S+)")
 
 
 async def test_a_thread_is_compacted_reviewed_and_set_back_by_hand() -> None:
-    with trio.fail_after(120):
+    with trio.fail_after(240):
         async with (
             open_stage(paper(), RULES) as built,
             built.desk.start("serve") as serving,

@@ -20,7 +20,7 @@ from clients.cli.exits import ExitCode
 from clients.cli.scripted_answers import Rule
 from tests.support.cli_runs import paper
 
-DEADLINE_S = 120
+DEADLINE_S = 240
 PATCH = "*** Begin Patch\n*** Add File: rye.txt\n+Rye: two euros\n*** End Patch\n"
 SEED = {"call": "exec_command", "args": {"cmd": "seq 3000"}}
 RULES = [

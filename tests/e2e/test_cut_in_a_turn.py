@@ -138,7 +138,7 @@ async def open_screen(
 async def test_two_devices_end_with_the_same_thread_though_one_was_cut_off_midway(
     version: str,
 ) -> None:
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with open_codex_home(*RULES) as home:
             async with open_foreign(codex_binaries()[version], home.environ) as other:
                 thread = await other.start_thread(home.workspace, "hello")

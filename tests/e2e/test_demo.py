@@ -12,10 +12,11 @@ import pytest
 import trio
 
 from tests.support.cli_runs import cli_environ, command_line, run_cli
+from tests.support.measures import in_time
 from tests.support.terminals import open_terminal
 
 LIMIT_S = 120  # the promise: under two minutes
-PATIENCE_S = 60
+PATIENCE_S = 240
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def left_behind(cache: Path) -> list[str]:
 
 @pytest.mark.codex
 async def test_the_demo_shows_the_main_job_and_leaves_nothing(cache: Path) -> None:
-    with trio.fail_after(LIMIT_S):
+    with trio.fail_after(in_time(LIMIT_S)):
         ran = await run_cli("demo", environ=environ(cache))
     assert ran.code == 0, ran.out + ran.err
     titles = re.findall(r"^\d+\. (.+)$", ran.out, re.MULTILINE)
@@ -108,7 +109,7 @@ async def test_a_demo_that_stays_can_be_typed_by_hand_until_it_is_stopped(
 async def test_a_demo_that_told_its_story_can_stay_with_the_phone_paired(
     cache: Path,
 ) -> None:
-    with trio.fail_after(LIMIT_S):
+    with trio.fail_after(in_time(LIMIT_S)):
         async with started(cache, "demo", "--story", "--stay") as process:
             seen = await told(process, "Ctrl-C here")
             assert "This is what the model was sent" in seen

@@ -42,7 +42,7 @@ def private(home: CodexHome) -> CodexHome:
 
 @pytest.mark.parametrize("version", sorted(codex_binaries()))
 async def test_on_a_sound_home_nothing_fails(version: str) -> None:
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with open_codex_home() as home:
             code, found = await examine(private(home), version=version)
     assert code == 0
@@ -60,7 +60,7 @@ async def test_a_config_that_decides_alone_and_hooks_are_named() -> None:
         "[[hooks.PermissionRequest]]\n[[hooks.PermissionRequest.hooks]]\n"
         'type = "command"\ncommand = "true"\n'
     )
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_codex_home(extra=extra) as home:
             _, found = await examine(private(home))
     assert found["approvals"]["level"] == "warn"
@@ -69,7 +69,7 @@ async def test_a_config_that_decides_alone_and_hooks_are_named() -> None:
 
 async def test_other_codexes_and_the_threads_that_they_hold_are_named() -> None:
     binaries = codex_binaries()
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with open_codex_home() as home:
             private(home)
             async with open_foreign(binaries[BUNDLED], home.environ) as foreign:
@@ -87,7 +87,7 @@ async def test_other_codexes_and_the_threads_that_they_hold_are_named() -> None:
 
 
 async def test_a_report_holds_none_of_our_paths() -> None:
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_codex_home() as home:
             _, found = await examine(home, "--report")
             text = json.dumps(found)

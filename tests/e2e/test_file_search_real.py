@@ -17,7 +17,7 @@ from transport.protocol.files import FileSearchParams
 from transport.protocol.methods import FILE_SEARCH, GATEWAY_CAPABILITIES
 
 pytestmark = pytest.mark.codex
-DEADLINE_S = 60
+DEADLINE_S = 240
 VERSIONS = sorted(codex_binaries())
 
 

@@ -246,7 +246,7 @@ def in_order(follower: Follower) -> None:
 async def test_a_desktop_s_long_turn_is_followed_by_two_devices_and_continued(
     version: str,
 ) -> None:
-    with trio.fail_after(120):
+    with trio.fail_after(240):
         async with (
             open_codex_home(LONG, HELLO) as home,
             open_real_agent(home, version=version) as house,
@@ -311,7 +311,7 @@ async def test_a_thread_of_an_older_codex_is_followed_then_continued_and_replace
     older: str,
 ) -> None:
     """History of a legacy thread has ids of its own, and no commands."""
-    with trio.fail_after(120):
+    with trio.fail_after(240):
         async with (
             open_codex_home(LONG, HELLO) as home,
             open_real_agent(home, idle_s=1) as house,
@@ -348,7 +348,7 @@ async def test_a_device_that_was_cut_off_is_told_what_it_missed_and_nothing_twic
     None
 ):
     """Nobody is subscribed while the other program works on."""
-    with trio.fail_after(120):
+    with trio.fail_after(240):
         async with (
             open_codex_home(LONG, HELLO) as home,
             open_real_agent(home) as house,

@@ -11,7 +11,7 @@ from tests.support.foreign import open_foreign
 async def test_a_foreign_codex_makes_a_thread_and_the_model_sees_it(
     version: str,
 ) -> None:
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_codex_home() as home:
             codex = codex_binaries()[version]
             async with open_foreign(codex, home.environ) as foreign:

@@ -64,7 +64,7 @@ async def test_the_model_is_given_an_uploaded_picture_and_a_mentioned_file(
     version: str,
 ) -> None:
     picture = png(31, 7)
-    with trio.fail_after(120):
+    with trio.fail_after(240):
         async with (
             open_codex_home() as home,
             open_real_agent(home, version=version) as house,
@@ -107,7 +107,7 @@ async def test_the_model_is_given_an_uploaded_picture_and_a_mentioned_file(
 async def test_what_is_not_there_starts_no_turn_and_leaves_no_thread(
     version: str,
 ) -> None:
-    with trio.fail_after(120):
+    with trio.fail_after(240):
         async with (
             open_codex_home() as home,
             open_real_agent(home, version=version) as house,
@@ -152,7 +152,7 @@ def view(*paths: Path) -> str:
 async def test_a_picture_that_the_model_looked_at_is_read_back_and_nothing_else(
     version: str, tmp_path: Path
 ) -> None:
-    with trio.fail_after(120):
+    with trio.fail_after(240):
         async with (
             open_codex_home() as home,
             open_real_agent(home, version=version) as house,

@@ -226,7 +226,7 @@ async def test_tools_of_an_mcp_server(version: str) -> None:
         call("die", "mcp__lab"),
         DONE,
     )
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         told = await told_of(version, script(*steps), extra=MCP)
     looked, failed, died = told.of(ToolCall)
     assert (looked.server, looked.tool, looked.status) == ("lab", "look", "completed")
@@ -252,7 +252,7 @@ async def test_searches_of_the_web(version: str) -> None:
         {"item": {"type": "web_search_call", "status": "completed", "action": action}}
         for action in actions
     ]
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         told = await told_of(version, script([*searches, *DONE]))
     assert [(one.query, one.action, one.url) for one in told.of(WebSearch)] == [
         ("rye bread", "search", None),
@@ -267,7 +267,7 @@ async def test_a_picture_that_the_model_looks_at(version: str) -> None:
     async with open_home(version) as (home, run):
         picture = home.workspace / "dot.png"
         picture.write_bytes(png())
-        with trio.fail_after(60):
+        with trio.fail_after(240):
             async with run.writer() as writer:
                 new = NewThread(cwd=str(home.workspace))
                 loaded = await writer.start_thread(new, guard=open_gate)
@@ -294,7 +294,7 @@ MEMORY.md:12-14|note=[tides of the bakery]
 
 @each_version
 async def test_what_a_message_cites_is_told_beside_its_text(version: str) -> None:
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         told = await told_of(version, script([{"msg": CITED}]))
     (said,) = told.of(AgentMessage)
     assert said.text.strip() == "The tide is at three."
@@ -315,7 +315,7 @@ async def test_a_list_of_steps(version: str) -> None:
     ]
     plan = call("update_plan", explanation="Small steps", plan=steps)
     extra = "[tools]\nupdate_plan = { enabled = true }\n"
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         told = await told_of(version, script(plan, DONE), extra=extra)
     (listed,) = told.data(TurnPlan)
     assert listed.turn_id == told.turn.id
@@ -328,7 +328,7 @@ async def test_a_list_of_steps(version: str) -> None:
 @each_version
 async def test_a_sub_agent_of_the_first_kind(version: str) -> None:
     spawn = call("spawn_agent", "multi_agent_v1", message=CHILD)
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         told = await told_of(version, script(spawn, DONE), children=1)
     (agent,) = told.of(Subagent)
     assert (agent.action, agent.state) == ("spawn", "starting")
@@ -343,7 +343,7 @@ async def test_a_sub_agent_of_the_second_kind(version: str) -> None:
     spawn = call("spawn_agent", "collaboration", **task)
     counts = Rule("<environment_context>", [[{"msg": "There are seven."}]])
     wait = call("wait_agent", "collaboration", timeout_ms=10_000)
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         told = await told_of(
             version,
             script(spawn, wait, DONE),
@@ -384,7 +384,7 @@ async def test_a_plan_of_plan_mode(version: str) -> None:
             "settings": {**settings, "developer_instructions": None},
         },
     }
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         told = await told_by_another(version, "turn/start", params)
     (plan,) = told.of(Plan)
     assert plan.text == "# Plan\n- step a\n"
@@ -396,7 +396,7 @@ async def test_a_plan_of_plan_mode(version: str) -> None:
 @each_version
 async def test_a_review(version: str) -> None:
     target = {"type": "custom", "instructions": "look at it"}
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         told = await told_by_another(version, "review/start", {"target": target})
     begin, end = told.of(Review)
     assert (begin.phase, begin.text) == ("entered", "look at it")
@@ -407,7 +407,7 @@ async def test_a_review(version: str) -> None:
 
 @each_version
 async def test_a_compaction(version: str) -> None:
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         told = await told_by_another(version, "thread/compact/start", {})
     assert len(told.of(Compaction)) == 1
     told.check_history("compaction")
@@ -422,7 +422,7 @@ async def test_a_hook_that_decides_in_place_of_the_person_is_told(
     version: str, verdict: str, code: str, ran: bool
 ) -> None:
     async with open_home(version) as (home, run):
-        with trio.fail_after(60):
+        with trio.fail_after(240):
             await trust_hook(version, home, verdict)
             asks = {"sandbox_permissions": "require_escalated", "justification": "j"}
             text = script(call("exec_command", cmd="echo ran", **asks), DONE)
@@ -460,7 +460,7 @@ async def test_a_review_of_codex_s_own_that_decides_is_told(
         Rule("light the oven", [call("exec_command", cmd="echo ran", **asks), DONE]),
     )
     extra = 'approvals_reviewer = "auto_review"\n'
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         told = await told_of(version, "light the oven", *rules, extra=extra)
     assert not told.data(ApprovalRequested)
     decided = [one.message for one in told.data(Notice) if one.code == "decidedLocally"]
@@ -510,7 +510,7 @@ async def trust_hook(version: str, home: CodexHome, verdict: str) -> None:
 async def test_a_failure_keeps_codex_s_code(
     version: str, answer: dict[str, Any], code: str, status: int | None
 ) -> None:
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         told = await told_of(version, script([answer]))
     assert told.turn.status is TurnStatus.FAILED
     for turn in (told.turn, told.stored):
@@ -529,7 +529,7 @@ async def test_what_a_lost_model_call_began_ends_before_the_next_one_speaks(
         config.write_text(
             text.replace("stream_max_retries = 0", "stream_max_retries = 2")
         )
-        with trio.fail_after(60):
+        with trio.fail_after(240):
             async with run.writer() as writer:
                 new = NewThread(cwd=str(home.workspace))
                 await writer.start_thread(new, guard=open_gate)
@@ -556,7 +556,7 @@ async def test_what_a_lost_model_call_began_ends_before_the_next_one_speaks(
 
 @each_version
 async def test_a_turn_says_how_full_the_context_is(version: str) -> None:
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         told = await told_of(version, "hello")
     usage = told.turn.usage
     assert usage is not None

@@ -41,7 +41,7 @@ async def made(client: Client, thread: str) -> Image:
 async def test_a_picture_that_codex_made_is_fetched_by_who_sees_its_thread(
     version: str,
 ) -> None:
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with open_codex_home(*RULES) as home:
             home.model.picture = png(99, 7) + b"x" * 100_000
             sign_in(home.home, home.model)

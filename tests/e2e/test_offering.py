@@ -27,7 +27,7 @@ LATER_THAN_0_144 = {"thread/find"}
 
 @pytest.mark.parametrize("version", sorted(codex_binaries()))
 async def test_what_codex_offers_is_asked_of_it(version: str) -> None:
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with (
             open_codex_home() as home,
             open_real_agent(home, version=version) as house,
@@ -56,7 +56,7 @@ async def test_what_codex_offers_is_asked_of_it(version: str) -> None:
 
 @pytest.mark.parametrize("version", sorted(codex_binaries()))
 async def test_a_config_that_decides_alone_is_warned_of(version: str) -> None:
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_codex_home() as home:
             path = home.home / "config.toml"
             added = 'approvals_reviewer = "auto_review"\n'
@@ -76,7 +76,7 @@ async def test_a_config_that_decides_alone_is_warned_of(version: str) -> None:
 async def test_a_sandbox_that_does_not_start_is_noticed(version: str) -> None:
     """A codex that was copied without what lies beside it cannot start one."""
     whole = codex_binaries()[version]
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_codex_home() as home:
             alone = home.home.parent / "alone" / "codex"
             alone.parent.mkdir()

@@ -17,7 +17,7 @@ ROOT: Final = Path(__file__).parents[2]
 TAILNET: Final = re.compile(r"^desk  \$ threadgate (serve --tcp 100\S+)", re.MULTILINE)
 VPN: Final = "127.0.0.2"
 NOT_HERE: Final = "192.0.2.1"  # an address for documentation: no machine has it
-LIMIT_S: Final = 90
+LIMIT_S: Final = 240
 
 pytestmark = pytest.mark.codex
 

@@ -25,7 +25,7 @@ async def _exec(codex: Path, home: CodexHome, text: str) -> str:
 
 @pytest.mark.parametrize("version", sorted(codex_binaries()))
 async def test_codex_runs_a_turn_against_the_scripted_model(version: str) -> None:
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_codex_home() as home:
             run = partial(_exec, codex_binaries()[version], home)
             out = await run("SCRIPT:" + json.dumps([[{"msg": "well met"}]]))

@@ -73,7 +73,7 @@ async def waiting(
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_sub_agent_asks_who_sees_its_root_and_nobody_else(version: str) -> None:
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with open_codex_home(*RULES) as home:
             async with open_foreign(codex_binaries()[version], home.environ) as other:
                 root = await other.start_thread(home.workspace, "hello")

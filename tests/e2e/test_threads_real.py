@@ -39,7 +39,7 @@ from transport.protocol.items import AgentMessage, Command, FileChange, Item, It
 from transport.protocol.turns import InputPart, TextInput, Turn, TurnStatus
 
 pytestmark = pytest.mark.codex
-DEADLINE_S = 120
+DEADLINE_S = 240
 VERSIONS = [v for v in ("0.163.0", "0.171.0") if v in codex_binaries()]
 LINES, MORE_LINES = 100_000, 400_000  # 0.6 MB, which Codex keeps; 2.7 MB, which it cuts
 

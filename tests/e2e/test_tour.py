@@ -6,8 +6,8 @@
 import json
 import re
 import signal
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -20,8 +20,9 @@ from clients.cli.demo_actors import Actor, Running
 from clients.cli.demo_desktop import open_desktop_codex, open_window
 from clients.cli.demo_stage import Stage, open_stage
 from clients.cli.exits import ExitCode
+from clients.cli.screen import Screen
 from clients.cli.scripted_answers import Rule
-from tests.support.cli_runs import paper, run_cli
+from tests.support.cli_runs import paper, printed, run_cli
 from tests.support.golden import check_golden
 from tests.support.terminals import open_terminal
 from tests.support.transcripts import Page, Stand
@@ -131,7 +132,7 @@ class Day:
 
     async def answered(self, text: str) -> None:
         """Return once the thread's newest turn has ended with this."""
-        with trio.fail_after(60):
+        with trio.fail_after(240):
             while True:
                 read = ("read", self.thread, "-n", "1", "--json")
                 (turn,) = json.loads(await self.phone.run(*read, quiet=True))["turns"]
@@ -156,10 +157,21 @@ def said(running: Running, start: int = 0) -> str:
     return "\n".join(one.text for one in running.lines[start:])
 
 
+@contextmanager
+def all_said(screen: Screen) -> Generator[None]:
+    """Where the day ends early: show the whole of it."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(printed(screen))
+        raise
+
+
 @asynccontextmanager
 async def open_day() -> AsyncGenerator[Day]:
-    with trio.fail_after(LIMIT_S):
-        async with open_stage(paper(), RULES) as stage:
+    screen = paper()
+    with trio.fail_after(LIMIT_S), all_said(screen):
+        async with open_stage(screen, RULES) as stage:
             config = Path(stage.codex_environ["CODEX_HOME"]) / "config.toml"
             config.write_text(
                 "suppress_unstable_features_warning = true\n"
@@ -216,15 +228,14 @@ async def pair(day: Day) -> None:
             await connecting.wait_line("Check number")
             await offering.wait_for("[y/N]")
             await offering.type("y\n")
-            shown = await offering.wait_for("Paired: phone")
-            await offering.end()
+            assert await offering.end() == 0
             await connecting.end()
     await day.know(day.desk, "devices", "bf32d0c7ad219456")
     await day.know(day.phone, "hosts", "8e7a0c51d6b24f93a1c85e0d7f6b3a29")
     day.page.tell(
         "A device is offered what it may do, for one folder: on the terminal a QR code and this text."
     )
-    first, rest = shown.split("Ctrl-C withdraws it.", 1)
+    first, rest = offering.shown.split("Ctrl-C withdraws it.", 1)
     day.show((day.desk, args, first + "Ctrl-C withdraws it."))
     day.page.tell(
         "The phone takes the text, both show the same number, and a person at the desk says yes."
@@ -299,12 +310,11 @@ async def deny(day: Day) -> None:
     async with open_terminal(state, *send, NO_COLOR="1") as turn:
         await turn.wait_for("Enter leaves it > ")
         await turn.type("d\n")
-        shown = await turn.wait_for("── turn completed in")
-        await turn.end()
+        assert await turn.end() == 0
     day.page.tell(
         "At a terminal `send` and `watch` ask right below the question: a no, for a command that would delete something."
     )
-    day.show((day.phone, send, shown))
+    day.show((day.phone, send, turn.shown))
 
 
 async def interrupt(day: Day) -> None:
@@ -359,15 +369,12 @@ async def change(day: Day) -> None:
     )
     await day.run(phone, "output", thread, sentence="Here it is whole.")
     await day.run(
-        phone, "settings", thread, sentence="What the thread's turns run with."
-    )
-    await day.run(
         phone,
         "settings",
         thread,
         "--effort",
         "low",
-        sentence="From now on it thinks less.",
+        sentence="What the thread's turns run with; from now on it thinks less.",
     )
 
 

@@ -101,7 +101,7 @@ def steer(thread_id: str, turn_id: str, text: str) -> turns.TurnSteerParams:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_the_model_sees_a_steered_message_in_the_same_turn(version: str) -> None:
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with (
             open_codex_home(*RULES) as home,
             open_real_agent(home, version=version, watch=FakeWatch()) as house,
@@ -123,7 +123,7 @@ async def test_the_model_sees_a_steered_message_in_the_same_turn(version: str) -
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_steer_that_the_model_never_took_is_told(version: str) -> None:
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with (
             open_codex_home(*RULES) as home,
             open_real_agent(home, version=version, watch=FakeWatch()) as house,
@@ -161,7 +161,7 @@ async def test_a_queued_message_goes_when_the_turn_ends_and_when_the_desktop_clo
     version: str,
 ) -> None:
     watch = FakeWatch()
-    with trio.fail_after(120):
+    with trio.fail_after(240):
         async with (
             open_codex_home(*RULES) as home,
             open_real_agent(home, version=version, watch=watch) as house,
@@ -198,7 +198,7 @@ async def test_a_queued_message_goes_when_the_turn_ends_and_when_the_desktop_clo
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_queued_message_survives_a_restart_of_the_agent(version: str) -> None:
-    with trio.fail_after(120):
+    with trio.fail_after(240):
         async with open_codex_home(*RULES) as home:
             shut = FakeWatch()
             async with (
@@ -221,7 +221,7 @@ async def test_a_queued_message_survives_a_restart_of_the_agent(version: str) ->
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_what_goes_with_a_turn_is_sticky_and_shown(version: str) -> None:
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with (
             open_codex_home(*RULES) as home,
             open_real_agent(home, version=version, watch=FakeWatch()) as house,
@@ -282,7 +282,7 @@ async def test_what_goes_with_a_turn_is_sticky_and_shown(version: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_background_commands_are_listed_and_ended(version: str) -> None:
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with (
             open_codex_home(*RULES) as home,
             open_real_agent(home, version=version, watch=FakeWatch()) as house,
@@ -304,7 +304,7 @@ async def test_background_commands_are_listed_and_ended(version: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_goal_is_set_paused_and_cleared(version: str) -> None:
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with (
             open_codex_home(*RULES) as home,
             open_real_agent(
@@ -339,7 +339,7 @@ async def test_a_goal_is_paused_and_its_thread_given_back_when_a_desktop_opens(
     version: str,
 ) -> None:
     watch = FakeWatch()
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with (
             open_codex_home(*RULES) as home,
             open_real_agent(home, version=version, watch=watch) as house,

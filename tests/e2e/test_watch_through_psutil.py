@@ -16,7 +16,7 @@ pytestmark = pytest.mark.codex
 async def test_a_real_codex_is_named_with_its_thread_for_as_long_as_it_holds_it(
     version: str,
 ) -> None:
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with open_codex_home() as home:
             watch = WriterWatch(own_pids=set, home=home.home, table=proctable_darwin)
             binary = codex_binaries()[version]

@@ -229,7 +229,7 @@ async def stage(
     version: str, *, watch: FakeWatch | None = NOBODY, **settings: Any
 ) -> AsyncGenerator[Stage]:
     """Run an Agent; `watch`: `None` looks at this machine's processes."""
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with (
             open_codex_home(*RULES) as home,
             open_real_agent(home, version=version, watch=watch, **settings) as house,

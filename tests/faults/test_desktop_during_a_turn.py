@@ -99,7 +99,7 @@ async def the_thread_is_theirs(
 async def test_a_desktop_that_opens_closes_and_opens_again_lets_the_turn_end_and_gets_the_thread(
     stage: str, tmp_path: Path
 ) -> None:
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with (
             open_course(BUNDLED) as (course, other),
             STAGES[stage](course) as running,
@@ -121,7 +121,7 @@ async def test_a_desktop_that_opens_closes_and_opens_again_lets_the_turn_end_and
 async def test_a_desktop_that_only_opens_gets_the_thread_after_the_turn(
     stage: str, version: str, tmp_path: Path
 ) -> None:
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with (
             open_course(version) as (course, other),
             STAGES[stage](course) as running,
@@ -143,7 +143,7 @@ async def test_a_codex_without_locks_that_comes_lets_the_turn_end_and_gets_the_t
 ) -> None:
     """No lock keeps it out; what it adds once the thread is free, everybody has."""
     old = codex_binaries()[WITHOUT_LOCK]
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with (
             open_course(BUNDLED) as (course, other),
             STAGES[stage](course) as running,

@@ -28,7 +28,7 @@ from transport.protocol.turns import TurnStartResult
 
 pytestmark = pytest.mark.codex
 KEY = "the-one-key-of-it-0123456789abcd"
-PATIENCE_S = 90
+PATIENCE_S = 240
 # The looks: at first, before a writer starts, before it loads, before the act.
 STEPS = {
     "before the look": (0, False),

@@ -86,7 +86,7 @@ async def goes_on(run: Faulty, key: str = "next") -> None:
 
 
 async def test_before_the_response_nobody_knows_and_it_is_not_sent_again() -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_faulty(turn__start=[[KILLED]]) as run:
             for _ in range(2):
                 with pytest.raises(OutcomeUnknown):
@@ -98,7 +98,7 @@ async def test_before_the_response_nobody_knows_and_it_is_not_sent_again() -> No
 
 async def test_after_the_response_and_before_the_start_nobody_knows() -> None:
     """An id in an answer is no proof that a turn runs."""
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_faulty(turn__start=[[*ACCEPTED, KILLED]]) as run:
             for _ in range(2):
                 with pytest.raises(OutcomeUnknown):
@@ -110,7 +110,7 @@ async def test_after_the_response_and_before_the_start_nobody_knows() -> None:
 async def test_once_a_turn_has_started_it_is_interrupted_and_its_key_is_settled() -> (
     None
 ):
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_faulty(turn__start=[[*STARTED, KILLED]]) as run:
             first = await run.client.call(TURN_START, send(), timeout_s=20)
             assert first.turn is not None
@@ -138,7 +138,7 @@ async def test_once_a_turn_has_started_it_is_interrupted_and_its_key_is_settled(
 async def test_what_was_open_ends_as_interrupted_with_what_it_had(
     stage: list[Step], status: ItemStatus, text: str
 ) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_faulty(turn__start=[[*STARTED, *stage, KILLED]]) as run:
             await run.client.call(TURN_START, send(), timeout_s=20)
             over = (await run.ear.first(TurnCompleted)).turn
@@ -153,7 +153,7 @@ async def test_what_was_open_ends_as_interrupted_with_what_it_had(
 
 
 async def test_a_pending_approval_is_withdrawn() -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_faulty(turn__start=[[*STARTED, *ASKED, KILLED]]) as run:
             await run.client.call(TURN_START, send(), timeout_s=20)
             end = (await run.ear.first(ApprovalResolved)).approval
@@ -166,7 +166,7 @@ async def test_an_approval_that_was_just_answered_is_withdrawn_and_says_that_it_
     None
 ):
     answers = {"0": [KILLED]}
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_faulty(
             turn__start=[[*STARTED, *ASKED]], answers=answers
         ) as run:
@@ -184,7 +184,7 @@ async def test_an_approval_that_was_just_answered_is_withdrawn_and_says_that_it_
 
 async def test_it_does_not_matter_how_a_writer_ends() -> None:
     """Every signal that ends a process, and codex leaving by itself, in one Agent."""
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_faulty() as run:
             for number, (name, ending) in enumerate(ENDINGS.items()):
                 run.play(turn__start=[[*STARTED, *SPOKEN, ending]])
@@ -201,7 +201,7 @@ async def test_it_does_not_matter_how_a_writer_ends() -> None:
 async def test_a_writer_that_dies_at_each_start_is_tried_a_few_times_and_refused() -> (
     None
 ):
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_faulty() as run:
             run.play(start=[{"stderr": "Error: no such folder\n"}, {"exit": 1}])
             with pytest.raises(CodexUnavailable, match="no such folder") as refusal:
@@ -215,7 +215,7 @@ async def test_a_writer_that_dies_at_each_start_is_tried_a_few_times_and_refused
 
 
 async def test_a_writer_that_dies_while_it_loads_leaves_the_thread_free() -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_faulty(thread__resume=[[KILLED]]) as run:
             with pytest.raises(CodexUnavailable) as refusal:
                 await run.client.call(TURN_START, send(), timeout_s=20)
@@ -227,7 +227,7 @@ async def test_a_writer_that_dies_while_it_loads_leaves_the_thread_free() -> Non
 
 async def test_a_reader_that_dies_at_every_question_is_not_started_in_a_loop() -> None:
     """Clients are told the state and the next try; then starts are spaced out."""
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_faulty(thread__read=[[KILLED]]) as run:
             read = ThreadReadParams(thread_id=THREAD)
 

@@ -99,7 +99,7 @@ def audited(agent: ServedAgent) -> list[dict[str, object]]:
 async def test_a_stopped_agent_says_so_and_nothing_that_waited_for_a_yes_happens() -> (
     None
 ):
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_codex_home(*RULES) as home:
             async with (
                 open_served_agent(home, version=NEWEST) as agent,
@@ -129,7 +129,7 @@ async def test_a_stopped_agent_says_so_and_nothing_that_waited_for_a_yes_happens
 
 async def test_a_second_signal_cuts_an_act_short_and_its_outcome_is_on_record() -> None:
     """Codex stands still with a message in its pipe, and so the Agent waits for it."""
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with open_codex_home(*RULES) as home:
             async with (
                 open_served_agent(home, version=NEWEST) as agent,
@@ -195,7 +195,7 @@ async def is_unknown_and_goes_on(home: CodexHome, thread: str, text: str) -> Non
 @pytest.mark.long
 async def test_a_codex_that_hangs_outlives_a_killed_agent_until_the_next_one() -> None:
     """Killed before the response: the message lies in the pipe of a frozen codex."""
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with open_codex_home(*RULES) as home:
             async with (
                 open_served_agent(home, version=NEWEST) as agent,
@@ -225,7 +225,7 @@ async def test_a_codex_that_hangs_outlives_a_killed_agent_until_the_next_one() -
 @pytest.mark.long
 async def test_a_yes_that_a_killed_agent_had_given_does_nothing_later() -> None:
     """It lies in the pipe of a frozen codex, which the next Agent ends."""
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with open_codex_home(*RULES) as home:
             async with (
                 open_served_agent(home, version=NEWEST) as agent,
@@ -271,7 +271,7 @@ async def answer(client: Client, yes: ApprovalAnswerParams) -> None:
 async def test_an_agent_killed_while_it_starts_or_closes_stops_no_next_one(
     moment: str, run_mark: str
 ) -> None:
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_codex_home(*RULES) as home:
             if moment == "starting":
                 argv, environ = served_environ(home, version=NEWEST)
@@ -306,7 +306,7 @@ async def test_an_agent_killed_while_it_starts_or_closes_stops_no_next_one(
 
 @pytest.mark.long
 async def test_a_second_agent_on_the_same_folder_says_who_holds_it_since_when() -> None:
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with (
             open_codex_home(*RULES) as home,
             open_served_agent(home, version=NEWEST) as agent,

@@ -99,7 +99,7 @@ async def test_what_others_queued_is_answered_before_our_writer_gives_the_thread
 ) -> None:
     """Codex takes the next message some ms after a turn: a process that ends in that
     moment would have taken it, and nobody would answer it."""
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with open_both(version, HELD) as (home, client, foreign, thread):
             params = send_params(thread, "ours", key="ours", wait_ms=20_000)
             await client.call(TURN_START, params, timeout_s=60)
@@ -124,7 +124,7 @@ async def test_what_others_queued_is_answered_before_our_writer_gives_the_thread
 async def test_a_message_that_comes_as_a_queued_one_begins_goes_into_no_other_turn(
     version: str,
 ) -> None:
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with open_both(version, HELD, HELD_TOO) as (
             home,
             client,
@@ -158,7 +158,7 @@ async def test_a_message_that_comes_as_a_queued_one_begins_goes_into_no_other_tu
 async def test_what_others_queued_is_a_conflict_and_stays_theirs_until_it_is_wanted(
     version: str,
 ) -> None:
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with open_both(version, HELD_TOO) as (home, client, foreign, thread):
             await queue(foreign, thread, "queued")
             asked = len(home.model.requests)
@@ -187,7 +187,7 @@ async def test_what_others_queued_is_a_conflict_and_stays_theirs_until_it_is_wan
 async def test_a_goal_that_others_set_under_our_writer_does_not_keep_the_thread(
     version: str, tmp_path: Path
 ) -> None:
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with open_both(version, HELD) as (home, client, foreign, thread):
             params = send_params(thread, "ours", key="ours", wait_ms=20_000)
             await client.call(TURN_START, params, timeout_s=60)

@@ -138,7 +138,7 @@ def check_whole(state: Path) -> None:
 async def test_reads_go_on_and_no_mutation_happens_until_there_is_room(
     tmp_path: Path,
 ) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path, roots=["/"]) as house:
             for number in range(1, 7):
                 house.runtime.add(f"thr_{number}", "t1")
@@ -174,7 +174,7 @@ async def test_reads_go_on_and_no_mutation_happens_until_there_is_room(
 async def test_denying_stopping_and_locking_out_happen_and_are_written_down_later(
     tmp_path: Path,
 ) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house:
             house.runtime.add("thr_1", "t1")
             device = await pair_device(house, scopes=SCOPES)
@@ -253,7 +253,7 @@ async def is_done(house: House, device: Device, request_key: str) -> bool:
 
 
 async def test_an_upload_leaves_nothing_half(tmp_path: Path) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house:
             device = await pair_device(house, scopes=SCOPES)
             begin = blobs.BlobBeginParams(
@@ -285,7 +285,7 @@ async def test_an_upload_leaves_nothing_half(tmp_path: Path) -> None:
 async def test_an_agent_that_cannot_write_its_key_starts_with_none_half_written(
     tmp_path: Path,
 ) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         with pytest.raises((OSError, KeyFileError)), full_disk():
             async with open_agent(tmp_path):
                 pytest.fail("it started")
@@ -307,7 +307,7 @@ async def test_a_ledger_that_may_not_grow_refuses_and_goes_on_when_it_may(
         return opened[-1]
 
     monkeypatch.setattr("agent.records.store.sqlite3.connect", remember)
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             house.runtime.add("thr_1", "t1")
             await owner.call(

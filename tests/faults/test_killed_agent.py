@@ -140,7 +140,7 @@ async def test_nothing_lives_on_and_the_next_agent_goes_on_where_it_was(
     moment: Callable[[ClientEvent], bool],
     run_mark: str,
 ) -> None:
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with open_codex_home(*RULES) as home:
             async with (
                 open_served_agent(home, version=version) as agent,
@@ -173,7 +173,7 @@ async def test_nothing_lives_on_and_the_next_agent_goes_on_where_it_was(
 async def test_what_was_handed_and_not_answered_is_never_sent_again(
     arrived: bool, run_mark: str
 ) -> None:
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with open_codex_home(*RULES) as home:
             async with (
                 open_served_agent(home) as agent,
@@ -212,7 +212,7 @@ async def test_what_was_handed_and_not_answered_is_never_sent_again(
 async def test_a_queued_message_that_was_handed_when_the_agent_died_is_not_sent_again(
     version: str, run_mark: str
 ) -> None:
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with open_codex_home(*RULES) as home:
             async with (
                 open_served_agent(home, version=version) as agent,

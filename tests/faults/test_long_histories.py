@@ -21,6 +21,7 @@ from tests.support.codex import (
 )
 from tests.support.door import FakeWatch
 from tests.support.foreign import open_foreign
+from tests.support.measures import in_time
 from tests.support.real_agent import open_local, open_real_agent
 from tests.support.rollouts import Recording, forget_state, take_in
 from transport.client import Client, EventSeen, Resumed, open_client
@@ -115,7 +116,7 @@ async def every_turn(client: Client, thread_id: str) -> list[str]:
 async def test_a_page_of_a_long_thread_costs_what_a_page_costs(
     version: str, count: int
 ) -> None:
-    with trio.fail_after(110):
+    with trio.fail_after(240):
         async with recorded(version) as (home, recording):
             thread_id = await clone(home, version, recording, turns=count)
             async with house(home, version) as (_, client):
@@ -125,7 +126,7 @@ async def test_a_page_of_a_long_thread_costs_what_a_page_costs(
                 began = time.perf_counter()
                 newest = await client.call(methods.THREAD_READ, read)
                 took = time.perf_counter() - began
-                assert took < 1.0
+                assert took < in_time(1)
                 assert peak_mb() - before < 10
                 assert len(newest.turns) == 20
                 assert newest.next_cursor is not None
@@ -315,7 +316,7 @@ async def test_a_list_of_thousands_of_threads_is_read_page_by_page(
                 before = forget_peak()
                 began = time.perf_counter()
                 page = await client.call(methods.THREAD_LIST, listing)
-                assert time.perf_counter() - began < 1.0
+                assert time.perf_counter() - began < in_time(1)
                 assert len(page.threads) == 100
                 assert len(await every_thread(client)) == count + 1
                 async with open_client(
@@ -354,7 +355,7 @@ async def every_thread(client: Client) -> set[str]:
 async def test_a_long_thread_of_an_old_codex_is_read_by_its_turns(
     version: str, count: int
 ) -> None:
-    with trio.fail_after(110):
+    with trio.fail_after(240):
         async with recorded(WITHOUT_LOCK) as (home, recording):
             began = wall_ms() - count * 60_000
             thread_id = recording.write(home.home, at_ms=began, turns=count)
@@ -365,7 +366,7 @@ async def test_a_long_thread_of_an_old_codex_is_read_by_its_turns(
                 before = forget_peak()
                 began_at = time.perf_counter()
                 page = await client.call(methods.THREAD_READ, read)
-                assert time.perf_counter() - began_at < 3.0
+                assert time.perf_counter() - began_at < in_time(3)
                 assert peak_mb() - before < 15
                 assert len(page.turns) == 20
                 assert len(await every_turn(client, thread_id)) == count
@@ -390,7 +391,7 @@ async def test_a_thread_before_its_first_turn_is_empty_and_not_an_error(
     version: str,
 ) -> None:
     """What a codex leaves that is killed right behind `thread/start`."""
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with recorded(version) as (home, recording):
             now = wall_ms()
             thread_id = recording.write(home.home, at_ms=now, turns=0)
@@ -409,7 +410,7 @@ async def test_a_long_thread_that_another_program_continues_is_followed(
     version: str,
 ) -> None:
     """Only what is new is told, though everything in the thread is large."""
-    with trio.fail_after(110):
+    with trio.fail_after(240):
         async with recorded(version) as (home, recording):
             thread_id = await clone(
                 home, version, recording, turns=20, change=enlarged(MB)

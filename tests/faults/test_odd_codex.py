@@ -25,6 +25,7 @@ from tests.support.faulty_codex import (
     question,
     send,
 )
+from tests.support.measures import in_time
 from tests.support.real_agent import status
 from tests.support.served_agent import app_servers, is_alive
 from transport.errors import (
@@ -88,7 +89,7 @@ async def completes(run: Faulty) -> TurnStatus:
 
 @pytest.mark.usefixtures("impatient")
 async def test_one_thread_that_hangs_in_the_reader_is_no_dead_process() -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         stuck_plays: dict[str, Any] = {"thread/read thr_stuck": [SILENCE]}
         async with open_faulty(**stuck_plays) as run:
             (reader,) = app_servers(os.getpid())
@@ -110,7 +111,7 @@ async def test_a_writer_that_never_answers_is_ended_and_its_message_is_unknown(
     play: list[Step],
 ) -> None:
     """Also where neither the end of its input nor SIGTERM ends it."""
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_faulty(turn__start=[play]) as run:
             (reader,) = app_servers(os.getpid())
             for _ in range(2):
@@ -134,7 +135,7 @@ async def test_a_turn_that_does_not_react_to_its_interrupt_is_ended_with_its_wri
     play: list[Step],
 ) -> None:
     stage = [*STARTED, begun(message()), delta("words")]
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_faulty(turn__start=[stage], turn__interrupt=[play]) as run:
             (reader,) = app_servers(os.getpid())
             await run.client.call(TURN_START, send(), timeout_s=20)
@@ -151,7 +152,7 @@ async def test_a_turn_that_does_not_react_to_its_interrupt_is_ended_with_its_wri
 
 @pytest.mark.usefixtures("impatient")
 async def test_a_reader_that_hangs_at_its_start_is_ended_and_started_again() -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_faulty(initialize=[SILENCE]) as run:
             hung = app_servers(os.getpid())
             state = (await status(run.client)).runtime
@@ -168,7 +169,7 @@ async def test_a_reader_that_hangs_at_its_start_is_ended_and_started_again() -> 
 @pytest.mark.usefixtures("impatient")
 async def test_an_answer_that_codex_never_confirms_is_said_to_be_on_its_way() -> None:
     plays = [[*STARTED, begun(COMMAND), question()]]
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_faulty(turn__start=plays) as run:
             await run.client.call(TURN_START, send(), timeout_s=20)
             asked = (await run.ear.first(ApprovalRequested)).approval
@@ -191,7 +192,7 @@ async def test_an_answer_that_codex_never_confirms_is_said_to_be_on_its_way() ->
 
 
 async def test_an_overloaded_codex_is_a_refusal_that_may_be_tried_again() -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_faulty(
             thread__list=[[OVERLOADED]], turn__start=[[OVERLOADED]]
         ) as run:
@@ -212,7 +213,7 @@ async def test_an_answer_of_another_shape_is_one_refusal_and_nothing_more() -> N
     odd: dict[str, Any] = {
         f"thread/read {name}": [[{"odd": result}]] for name, result in shapes.items()
     }
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_faulty(**odd) as run:
             for name in "abcd":
                 with pytest.raises(RuntimeFailure):
@@ -234,7 +235,7 @@ async def test_noise_between_the_messages_of_a_turn_is_left_out_and_said_once() 
         {"raw": '{"id": 4711, "result": {}}'},
     ]
     play = [*STARTED, *noise, begun(message()), *noise, ended(message("all")), *ENDS]
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_faulty(turn__start=[play]) as run:
             await run.client.call(TURN_START, send(), timeout_s=20)
             assert await completes(run) is TurnStatus.COMPLETED
@@ -267,7 +268,7 @@ async def test_what_codex_says_twice_happens_once() -> None:
         *ENDS,
         *ENDS,
     ]
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_faulty(
             turn__start=[play], answers={"0": [*closing, *closing]}
         ) as run:
@@ -304,7 +305,7 @@ async def test_answers_out_of_order_reach_who_asked() -> None:
         ],
     }
     got: list[str] = []
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_faulty(**plays) as run:
 
             async def read(name: str) -> None:
@@ -326,7 +327,7 @@ async def test_answers_out_of_order_reach_who_asked() -> None:
 
 async def test_a_line_of_20_mb_is_read_and_told_cut() -> None:
     play = [*STARTED, begun(message()), ended(message("x" * HUGE)), *ENDS]
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_faulty(turn__start=[play]) as run:
             await run.client.call(TURN_START, send(), timeout_s=30)
             assert await completes(run) is TurnStatus.COMPLETED
@@ -346,7 +347,7 @@ async def flooded(run: Faulty, deltas: int) -> None:
         since = time.perf_counter()
         await status(run.client)
         slowest = max(slowest, time.perf_counter() - since)
-    assert slowest < LATENCY_S
+    assert slowest < in_time(LATENCY_S)
     assert await completes(run) is TurnStatus.COMPLETED
     assert resident() - before < GROWTH
     (item,) = [one.item for one in run.ear.data(ItemCompleted)]
@@ -370,7 +371,7 @@ def flood(deltas: int) -> list[Step]:
 
 
 async def test_a_flood_of_deltas_keeps_nobody_waiting() -> None:
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_faulty(turn__start=[flood(MANY)]) as run:
             await flooded(run, MANY)
 

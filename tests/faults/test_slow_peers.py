@@ -12,6 +12,7 @@ import trio
 from agent.events.journal import Journal
 from tests.support.agents import House, open_agent, open_owner, pair_device
 from tests.support.edge import Peer, open_params
+from tests.support.measures import in_time
 from tests.support.raw_devices import WIDE_DOORS, raw_devices
 from transport.client import Client
 from transport.errors import CloseCode, PeerClosedError, TransportError
@@ -107,7 +108,7 @@ async def test_a_stalled_device_costs_nine_others_nothing_and_no_memory(
 ) -> None:
     small: Callable[[], Journal] = partial(Journal, max_bytes=RING)
     monkeypatch.setattr("agent.app.Journal", small)
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with (
             open_agent(tmp_path, doors=WIDE_DOORS) as house,
             open_owner(house) as owner,
@@ -165,7 +166,7 @@ async def test_a_device_that_is_gone_without_a_word_is_let_go_in_its_stated_time
     """The same as in tests/shell/test_sessions with 45 s, here over a real socket."""
     limits = SESSION_LIMITS.model_copy(update={"ping_ms": 200, "dead_ms": 700})
     monkeypatch.setattr("agent.edge.SESSION_LIMITS", limits)
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with (
             open_agent(tmp_path, doors=WIDE_DOORS) as house,
             open_owner(house) as owner,
@@ -179,7 +180,7 @@ async def test_a_device_that_is_gone_without_a_word_is_let_go_in_its_stated_time
                     nursery.start_soon(Reader(lively).run)
                     while (await status(owner)).sessions == 3:
                         pass  # each is a round trip
-                    assert 0.6 <= trio.current_time() - since < 2
+                    assert 0.6 <= trio.current_time() - since < in_time(2)
                     nursery.cancel_scope.cancel()
                 assert (await status(owner)).sessions == 2, "the one that answers lives"
                 with pytest.raises(TransportError):
@@ -190,7 +191,7 @@ async def test_a_device_that_is_gone_without_a_word_is_let_go_in_its_stated_time
 async def test_a_device_that_comes_back_beside_its_own_ghost_loses_nothing(
     tmp_path: Path,
 ) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with (
             open_agent(tmp_path, doors=WIDE_DOORS) as house,
             open_owner(house) as owner,
@@ -232,7 +233,7 @@ async def test_a_device_that_comes_back_beside_its_own_ghost_loses_nothing(
 async def test_sixteen_devices_have_256_sessions_and_the_next_is_told_no(
     tmp_path: Path,
 ) -> None:
-    with trio.fail_after(120):
+    with trio.fail_after(240):
         async with (
             open_agent(tmp_path, doors=WIDE_DOORS) as house,
             open_owner(house) as owner,

@@ -44,7 +44,7 @@ async def fill_last_pages(owner: Client, thread: str) -> None:
 
 
 async def test_a_full_disk_refuses_what_is_new_and_lets_stop_and_no_through() -> None:
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with open_codex_home(*RULES) as home:
             state = home.home.parent / "state"
             state.mkdir(mode=0o700)

@@ -103,7 +103,7 @@ WAYS: dict[str, tuple[str, Way]] = {
 async def test_another_codex_has_the_thread_within_its_time(way: str) -> None:
     stages = {**STAGES, "approval unanswered": approval_unanswered}
     stage, end = WAYS[way]
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with open_codex_home(*RULES) as home:
             codex = codex_binaries()[BUNDLED]
             async with open_foreign(codex, home.environ) as first:
@@ -136,7 +136,7 @@ async def test_a_turn_that_a_kill_hid_from_the_reader_is_no_conflict(
     """Killed some ms after the response, the turn is on the disk and not in any list
     until the thread is loaded: it is ours."""
     codex = codex_binaries()[version]
-    with trio.fail_after(120):
+    with trio.fail_after(240):
         async with open_codex_home() as home:
             async with open_foreign(codex, home.environ) as first:
                 thread = await first.start_thread(home.workspace, "theirs")
@@ -176,7 +176,7 @@ async def test_a_message_that_comes_while_the_thread_is_given_back_is_sent(
     version: str,
 ) -> None:
     """Never to the process that is ending: Codex would hang on it."""
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with (
             open_codex_home() as home,
             open_real_agent(home, version=version, idle_s=IDLE_S) as house,
@@ -234,7 +234,7 @@ async def test_on_a_fresh_home_many_starts_at_once_kill_no_process(
     version: str,
 ) -> None:
     """Processes of codex <= 0.163 that meet on an empty home die: the reader is first."""
-    with trio.fail_after(120):
+    with trio.fail_after(240):
         async with (
             open_codex_home() as home,
             open_real_agent(home, version=version) as house,
@@ -281,7 +281,7 @@ async def test_a_thread_that_is_archived_and_brought_back_is_never_called_delete
     version: str,
 ) -> None:
     codex = codex_binaries()[version]
-    with trio.fail_after(120):
+    with trio.fail_after(240):
         async with (
             open_codex_home() as home,
             open_foreign(codex, home.environ) as foreign,

@@ -68,7 +68,7 @@ def test_no_log_is_an_empty_page_and_a_foreign_cursor_is_refused(
 
 
 async def test_the_owner_sees_who_was_paired_and_when(tmp_path: Path) -> None:
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house:
             device = await pair_device(house)
             environ = {

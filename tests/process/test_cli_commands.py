@@ -61,7 +61,7 @@ from transport.protocol.threads import (
 from transport.protocol.turns import TurnResult, TurnStartResult, TurnStatus
 
 GOLDEN = Path(__file__).parent / "golden"
-DEADLINE_S = 20
+DEADLINE_S = 240
 RUNNING = ItemStatus.IN_PROGRESS
 APPROVAL = samples.command_approval()
 

@@ -141,7 +141,7 @@ async def test_hosts_lists_renames_forgets_and_chooses_a_default(
         assert ran.code == code, ran
         return ran.out + ran.err
 
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         assert PSK.hex() not in await hosts()
         assert "*" not in await hosts()
         assert "mean other" in await hosts("default", "other")

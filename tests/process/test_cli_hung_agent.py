@@ -21,7 +21,7 @@ async def test_an_agent_that_does_not_answer_is_told_from_none(
     for name in ("THREADGATE_CONFIG", "THREADGATE_RUNTIME_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(kept_session, "CALL_S", 0.2)
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         assert "no host is paired" in await _told()
         listeners = await unix.listen(tmp_path / "run" / "admin.sock")
         serve = partial(trio.serve_listeners, _keep_silent, list(listeners))

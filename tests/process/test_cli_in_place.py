@@ -22,7 +22,7 @@ from transport.protocol.events import (
 )
 from transport.protocol.turns import TurnStartResult, TurnStatus
 
-DEADLINE_S = 30
+DEADLINE_S = 240
 PROMPT = "a(pprove), d(eny), Enter leaves it > "
 
 

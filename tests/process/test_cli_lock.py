@@ -10,7 +10,7 @@ from tests.support.cli_runs import cli_environ, run_cli
 from transport.client import open_client
 from transport.errors import SilentAgentError
 
-DEADLINE_S = 60
+DEADLINE_S = 240
 
 
 def environ_of(house: House) -> dict[str, str]:

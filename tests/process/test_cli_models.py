@@ -10,7 +10,7 @@ from tests.support.cli_runs import cli_environ, run_cli
 
 
 async def test_models_are_listed_with_their_efforts(tmp_path: Path) -> None:
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house:
             environ = {
                 **cli_environ(house.config.state_dir),

@@ -30,7 +30,7 @@ from transport.protocol.base import WireModel
 from transport.protocol.threads import ThreadListResult
 from transport.protocol.turns import TurnStartResult, TurnStatus
 
-DEADLINE_S = 30
+DEADLINE_S = 240
 
 
 @asynccontextmanager

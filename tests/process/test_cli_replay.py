@@ -11,7 +11,7 @@ from tests.support.replay import TRACES
 
 
 async def test_a_sound_recording_gives_json_lines_and_0(tmp_path: Path) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         trace = TRACES / "approval-command-accept.jsonl"
         ran = await run_cli("replay", str(trace), environ=cli_environ(tmp_path))
     assert (ran.code, ran.err) == (0, "")
@@ -27,7 +27,7 @@ async def test_a_broken_promise_is_named_and_ends_with_1(tmp_path: Path) -> None
     assert len(cut) == len(lines) - 1
     file = tmp_path / "cut.jsonl"
     file.write_text("\n".join(cut))
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         ran = await run_cli("replay", str(file), environ=cli_environ(tmp_path))
     assert ran.code == 1
     assert "broken: approval-order: approval " in ran.err
@@ -56,7 +56,7 @@ async def test_what_is_no_recording_ends_with_2_and_names_the_line(
     good = (TRACES / "goal.jsonl").read_text().splitlines()[0]
     file = tmp_path / "x.jsonl"
     file.write_text(f"{good}\n{text}\n")
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         ran = await run_cli("replay", str(file), environ=cli_environ(tmp_path))
     assert ran.code == 2
     assert f"{file}, line {1 + len(text.splitlines())}" in ran.err
@@ -64,6 +64,6 @@ async def test_what_is_no_recording_ends_with_2_and_names_the_line(
 
 
 async def test_a_file_that_is_not_there_ends_with_2(tmp_path: Path) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         ran = await run_cli("replay", "/no/file", environ=cli_environ(tmp_path))
     assert ran.code == 2

@@ -48,7 +48,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @asynccontextmanager
 async def fake(state: Path, answers: dict[str, Answer]) -> AsyncGenerator[FakeAgent]:
-    with trio.fail_after(20):
+    with trio.fail_after(240):
         agent = FakeAgent(answers=answers)
         async with open_fake_agent(state / "run" / "admin.sock", agent):
             yield agent

@@ -72,7 +72,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def fake(state: Path, answers: dict[str, Answer]) -> AsyncGenerator[FakeAgent]:
     agent = FakeAgent()
     agent.answers.update(answers)
-    with trio.fail_after(20):
+    with trio.fail_after(240):
         async with open_fake_agent(state / "run" / "admin.sock", agent):
             yield agent
 

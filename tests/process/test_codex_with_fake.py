@@ -34,6 +34,7 @@ from tests.support.fake_app_server import (
     thread,
     turn,
 )
+from tests.support.measures import in_time
 from tests.support.runtimes import Running, open_codex_runtime, open_gate
 from transport.protocol.approvals import ApprovalState
 from transport.protocol.turns import TurnStatus
@@ -65,7 +66,7 @@ async def open_fake(
     script = {"on": plays, "start": start, "answers": answers or {}}
     codex = place_fake(folder / "bin", script)
     (folder / "home").mkdir(exist_ok=True)
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_codex_runtime(codex, folder / "home") as run:
             yield run
 
@@ -531,7 +532,8 @@ async def test_one_that_ignores_every_end_but_the_last_is_killed(folder: Path) -
             with trio.move_on_after(0.5):
                 await writer.resume(THREAD, guard=open_gate)
             before = trio.current_time()
-        assert 2 * END_S <= trio.current_time() - before < 2 * END_S + 2
+        took = trio.current_time() - before
+        assert 2 * END_S <= took < 2 * END_S + in_time(2)
 
 
 async def test_a_dead_reader_leaves_its_block_and_no_writer_starts_after(

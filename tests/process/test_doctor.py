@@ -25,7 +25,7 @@ def config(tmp_path: Path) -> Config:
 
 
 async def named(config: Config, name: str) -> Finding:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         (found,) = [one for one in await examine(config, ENVIRON) if one.name == name]
     return found
 
@@ -107,7 +107,7 @@ async def test_it_changes_nothing(config: Config) -> None:
 
 
 async def test_an_agent_that_runs_is_seen_and_left_alone(tmp_path: Path) -> None:
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house:
             (house.config.codex_home).mkdir(mode=0o700)
             port = int(house.running.tcp[0].rpartition(":")[2])

@@ -68,7 +68,7 @@ async def is_silent(house: House, device: Device, carrier: str) -> bool:
 async def test_a_locked_agent_hangs_up_on_devices_and_meets_them_with_silence(
     tmp_path: Path,
 ) -> None:
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             device = await pair_device(house)
             losses: list[str] = []
@@ -93,7 +93,7 @@ async def test_a_locked_agent_hangs_up_on_devices_and_meets_them_with_silence(
 
 
 async def test_a_lock_survives_a_restart_of_the_agent(tmp_path: Path) -> None:
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             device = await pair_device(house)
             await lock(owner)
@@ -113,7 +113,7 @@ async def test_a_lock_survives_a_restart_of_the_agent(tmp_path: Path) -> None:
 
 
 async def test_a_lock_ends_the_open_pairing_and_lets_none_begin(tmp_path: Path) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with (
             open_agent(tmp_path) as house,
             open_owner(house) as owner,
@@ -130,7 +130,7 @@ async def test_a_lock_ends_the_open_pairing_and_lets_none_begin(tmp_path: Path) 
 async def test_what_a_device_waited_for_is_not_done_after_an_unlock(
     tmp_path: Path,
 ) -> None:
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             house.runtime.add("thr_1", "t1")
             device = await pair_device(house, scopes=("read", "write"))
@@ -159,7 +159,7 @@ async def test_what_a_device_waited_for_is_not_done_after_an_unlock(
 
 
 async def test_while_locked_the_owner_too_only_reads(tmp_path: Path) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             house.runtime.add("thr_1", "t1")
             await lock(owner)
@@ -172,7 +172,7 @@ async def test_while_locked_the_owner_too_only_reads(tmp_path: Path) -> None:
 async def test_with_stop_the_turns_that_devices_started_are_interrupted(
     tmp_path: Path,
 ) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             house.runtime.add("thr_1", "t1")
             device = await pair_device(house, scopes=("read", "write"))
@@ -183,7 +183,7 @@ async def test_with_stop_the_turns_that_devices_started_are_interrupted(
 
 
 async def test_a_lock_that_cannot_be_written_holds_and_says_so(tmp_path: Path) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             device = await pair_device(house)
             (house.config.state_dir / "locked").mkdir()

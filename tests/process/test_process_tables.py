@@ -15,7 +15,7 @@ from adapter.processes.process_table import ProcessTable, children, group
 from agent.gate import proctable_darwin, proctable_linux
 from tests.support.fake_desktop import CLI, open_program, place, shell
 
-PATIENCE_S = 20
+PATIENCE_S = 240
 FAMILY = "sleep 600 & sleep 600 & echo ready; read -r line"
 BOTH = [process_table_linux, process_table_darwin]
 

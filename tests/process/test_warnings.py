@@ -39,7 +39,7 @@ async def test_what_the_owner_should_know_is_in_the_status(
 ) -> None:
     played = FakeRuntime()
     vars(played)[runtime] = "no" if runtime == "sandbox_fault" else ("policy",)
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with (
             open_agent(tmp_path, runtime=played) as house,
             open_owner(house) as owner,
@@ -51,7 +51,7 @@ async def test_an_engine_without_locks_is_warned_of_while_it_lives(
     tmp_path: Path,
 ) -> None:
     watch = FakeWatch()
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with (
             open_agent(tmp_path, watch=watch) as house,
             open_owner(house) as owner,
@@ -71,7 +71,7 @@ async def test_why_codex_does_not_start_is_told_in_full_at_the_workstation_alone
     played = FakeRuntime()
     for _ in range(100):
         played.at("reader.open", is_gone)
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with (
             open_agent(tmp_path, runtime=played) as house,
             open_owner(house) as owner,
@@ -119,7 +119,7 @@ async def test_a_warning_that_names_paths_is_told_whole_at_the_workstation_alone
                     heard[name] = event.data.message
                     return
 
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path, runtime=played) as house:
             phone = await pair_device(house)
             async with (
@@ -139,7 +139,7 @@ async def test_a_warning_that_names_paths_is_told_whole_at_the_workstation_alone
 async def test_a_device_is_told_what_codex_offers_and_nothing_that_the_agent_lacks(
     tmp_path: Path,
 ) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house:
             device = await pair_device(house)
             async with open_client(house.target(device), client_info()) as client:

@@ -28,6 +28,7 @@ from tests.support.agents import (
     pair_device,
 )
 from tests.support.edge import Peer, open_params
+from tests.support.measures import in_time
 from transport.carriers import tcp
 from transport.channel import Channel, connect_channel
 from transport.client import Client, DeltaSeen, Resumed, open_client, pair
@@ -169,7 +170,7 @@ async def end_of(stream: trio.SocketStream) -> bytes:
 async def test_9_a_replayed_message_1_changes_nothing_and_frees_its_slot(
     tmp_path: Path,
 ) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             device = await pair_device(house)
             async with open_client(house.target(device), client_info()) as client:
@@ -195,25 +196,25 @@ async def test_9_a_replayed_message_1_changes_nothing_and_frees_its_slot(
                 rows = await owner.call(DEVICE_LIST, admin.DeviceListParams())
                 assert rows.devices[0] == before
                 assert await end_of(stream) == b""
-                assert 4 < trio.current_time() - began < 7
+                assert 4 < trio.current_time() - began < in_time(7)
                 await client.call(GATEWAY_STATUS, gateway.GatewayStatusParams())
 
 
 async def test_13_a_connection_that_says_nothing_is_closed_after_two_seconds(
     tmp_path: Path,
 ) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house:
             stream = await raw_tcp(house)
             began = trio.current_time()
             assert await end_of(stream) == b""
-            assert 1.5 < trio.current_time() - began < 3.5
+            assert 1.5 < trio.current_time() - began < in_time(3.5)
 
 
 async def test_15_a_flood_from_one_source_holds_eight_slots_and_hurts_nobody(
     tmp_path: Path,
 ) -> None:
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house:
             device = await pair_device(house)
             async with open_client(house.target(device), client_info()) as client:
@@ -231,7 +232,7 @@ async def test_15_a_flood_from_one_source_holds_eight_slots_and_hurts_nobody(
                 assert 192 <= len(hung_up) < 200
                 began = trio.current_time()
                 await client.call(GATEWAY_STATUS, gateway.GatewayStatusParams())
-                assert trio.current_time() - began < 1
+                assert trio.current_time() - began < in_time(1)
 
 
 # 37 to 42: rights
@@ -244,7 +245,7 @@ async def test_15_a_flood_from_one_source_holds_eight_slots_and_hurts_nobody(
 async def test_37_no_act_of_a_device_that_may_only_read_reaches_codex(
     tmp_path: Path, name: str
 ) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house:
             house.runtime.add("thr_1", "t1")
             device = await pair_device(house)
@@ -266,7 +267,7 @@ async def test_37_no_act_of_a_device_that_may_only_read_reaches_codex(
 async def test_38_39_an_answer_that_a_device_may_not_give_leaves_the_approval_pending(
     tmp_path: Path, scopes: tuple[str, ...], choice: str
 ) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             house.runtime.add("thr_1", "t1")
             device = await pair_device(house, scopes=scopes)
@@ -292,7 +293,7 @@ async def test_40_68_no_scope_opens_the_owners_methods_to_a_device(
     tmp_path: Path, name: str
 ) -> None:
     everything = ("read", "write", "approve", "approve.session")
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house:
             device = await pair_device(house, scopes=everything)
             for carrier in ("tcp", "unix"):
@@ -316,7 +317,7 @@ async def refusal_of(client: Client, name: str) -> Refusal | None:
     "name", ["command/exec", "fs/readFile", "config/read", "account/login/start"]
 )
 async def test_41_codexs_own_methods_lead_nowhere(tmp_path: Path, name: str) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house:
             device = await pair_device(house, scopes=("read", "write"))
             async with open_peer(house, device) as peer:
@@ -332,7 +333,7 @@ async def test_42_a_thread_outside_the_roots_is_as_if_it_were_not_there(
     mine, other = tmp_path / "mine", tmp_path / "other"
     mine.mkdir()
     other.mkdir()
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             house.runtime.add("thr_1", "t1", cwd=str(other))
             device = await pair_device(house, only=[mine], scopes=["read", "write"])
@@ -368,7 +369,7 @@ async def test_a_device_that_is_kept_to_a_folder_later_sees_no_other(
     mine, other = tmp_path / "mine", tmp_path / "other"
     mine.mkdir()
     other.mkdir()
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             house.runtime.add("thr_1", "t1", cwd=str(other))
             device = await pair_device(house, scopes=["read"])
@@ -396,7 +397,7 @@ async def revoke(owner: Client, device: Device, *, stop: bool = False) -> None:
 async def test_43_an_idle_session_is_closed_within_100_ms_of_its_revocation(
     tmp_path: Path,
 ) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             device = await pair_device(house)
             async with open_peer(house, device) as peer:
@@ -406,13 +407,13 @@ async def test_43_an_idle_session_is_closed_within_100_ms_of_its_revocation(
                     close = await peer.closed()
                     took = trio.current_time() - began
                 assert close.code is CloseCode.REVOKED
-                assert took < 0.1
+                assert took < in_time(0.1)
 
 
 async def test_44_a_mutation_that_was_under_way_has_no_effect_after_the_revocation(
     tmp_path: Path,
 ) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             house.runtime.add("thr_1", "t1")
             device = await pair_device(house, scopes=["read", "write"])
@@ -439,7 +440,7 @@ async def test_44_a_mutation_that_was_under_way_has_no_effect_after_the_revocati
 async def test_45_a_scope_that_is_taken_away_is_gone_and_reading_goes_on(
     tmp_path: Path,
 ) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             house.runtime.add("thr_1", "t1")
             device = await pair_device(house, scopes=["read", "write"])
@@ -462,7 +463,7 @@ async def test_45_a_scope_that_is_taken_away_is_gone_and_reading_goes_on(
 
 
 async def test_46_a_revoked_device_meets_silence(tmp_path: Path) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             device = await pair_device(house)
             await revoke(owner, device)
@@ -474,7 +475,7 @@ async def test_46_a_revoked_device_meets_silence(tmp_path: Path) -> None:
 
 
 async def test_47_a_revoked_key_that_pairs_again_is_pointed_out(tmp_path: Path) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             device = await pair_device(house)
             await revoke(owner, device)
@@ -544,7 +545,7 @@ async def test_61_74_an_offer_ends_after_two_minutes_also_of_sleep(
 ) -> None:
     slept = 0.0
     monkeypatch.setattr("agent.edge.boot_s", lambda: trio.current_time() + slept)
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             text = await open_offer(owner)
             slept = 121.0
@@ -559,7 +560,7 @@ async def test_61_74_an_offer_ends_after_two_minutes_also_of_sleep(
 async def test_62_a_second_device_with_the_same_text_meets_silence(
     tmp_path: Path,
 ) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             text = await open_offer(owner)
             first: list[object] = []
@@ -580,7 +581,7 @@ async def test_62_a_second_device_with_the_same_text_meets_silence(
 async def test_63_three_wrong_secrets_close_the_offer_and_the_owner_is_told(
     tmp_path: Path,
 ) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             text = await open_offer(owner)
             wrong = PairingText(
@@ -601,7 +602,7 @@ async def test_63_three_wrong_secrets_close_the_offer_and_the_owner_is_told(
 async def test_64_a_thief_of_the_text_shows_another_number_and_a_no_stores_nothing(
     tmp_path: Path,
 ) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             text = await open_offer(owner)
             thief: list[object] = []
@@ -624,7 +625,7 @@ async def test_65_no_answer_is_a_no(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agent.pairing.pairing_door.DECISION_S", 0.2)
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             text = await open_offer(owner)
             outcome: list[object] = []
@@ -634,7 +635,7 @@ async def test_65_no_answer_is_a_no(
 
 
 async def test_65_a_prompt_that_dies_is_a_no(tmp_path: Path) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             outcome: list[object] = []
             async with (
@@ -650,7 +651,7 @@ async def test_65_a_prompt_that_dies_is_a_no(tmp_path: Path) -> None:
 
 
 async def test_a_yes_with_another_number_is_not_a_yes(tmp_path: Path) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             text = await open_offer(owner)
             outcome: list[object] = []
@@ -670,7 +671,7 @@ async def test_a_yes_with_another_number_is_not_a_yes(tmp_path: Path) -> None:
 
 
 async def test_66_a_devices_name_cannot_write_into_the_question(tmp_path: Path) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             evil = "ok\x1b[2J\nScopes: read\u202e"
             candidate = await candidate_of(
@@ -683,7 +684,7 @@ async def test_66_a_devices_name_cannot_write_into_the_question(tmp_path: Path) 
 async def test_69_a_full_disk_pairs_nobody_and_burns_the_secret(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
 
             def full(*_: object) -> None:
@@ -706,7 +707,7 @@ async def test_69_a_full_disk_pairs_nobody_and_burns_the_secret(
 async def test_pairing_without_a_question_gives_read_and_nothing_else(
     tmp_path: Path,
 ) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             with pytest.raises(Refusal):
                 await open_offer(owner, scopes=["read", "write"], unattended=True)
@@ -721,7 +722,7 @@ async def test_pairing_without_a_question_gives_read_and_nothing_else(
 
 
 async def test_a_pairing_connection_can_do_nothing_but_pair(tmp_path: Path) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             text = await open_offer(owner)
             host, port = house.running.tcp[0].removeprefix("tcp://").rsplit(":", 1)
@@ -749,7 +750,7 @@ async def test_a_pairing_connection_can_do_nothing_but_pair(tmp_path: Path) -> N
 async def test_71_a_missing_identity_with_paired_devices_stops_the_agent(
     tmp_path: Path,
 ) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house:
             await pair_device(house)
             identity = house.config.state_dir / "identity.key"
@@ -764,7 +765,7 @@ async def test_71_a_missing_identity_with_paired_devices_stops_the_agent(
 async def test_71_a_file_that_others_can_read_or_that_is_damaged_stops_the_agent(
     tmp_path: Path, name: str
 ) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house:
             await pair_device(house)
             path = house.config.state_dir / name
@@ -784,7 +785,7 @@ async def test_71_a_file_that_others_can_read_or_that_is_damaged_stops_the_agent
 async def test_75_another_user_is_turned_away_whatever_the_modes_say(
     tmp_path: Path, socket: str
 ) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house:
             path: Path = getattr(house.running, socket)
             for folder in (path.parent, *path.parent.parents):
@@ -821,7 +822,7 @@ async def test_84_a_reader_that_stops_costs_no_memory_and_nobody_waits_for_it(
 ) -> None:
     small: Callable[[], Journal] = partial(Journal, max_bytes=4 * 1024 * 1024)
     monkeypatch.setattr("agent.app.Journal", small)
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             house.runtime.add("thr_1", "t1")
             device = await pair_device(house)

@@ -57,7 +57,7 @@ async def ends(
     forger = Forger(near, device)
     for plain in plains:
         await near.send_all(forger.frame(plain) if as_frames else forger.seal(plain))
-    with trio.fail_after(10):
+    with trio.fail_after(240):
         with pytest.raises(RemoteProtocolError):
             while True:
                 await agent.receive()

@@ -4,6 +4,7 @@
 """
 
 import os
+from difflib import unified_diff
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,10 @@ def check_golden(path: Path, text: str) -> None:
         return
     if not path.exists():
         pytest.fail(f"{path} is missing: run once with THREADGATE_GOLDEN=write")
-    assert text == path.read_text(encoding="utf-8"), (
-        f"{path.name} differs; if it should, run with THREADGATE_GOLDEN=write"
-    )
+    kept = path.read_text(encoding="utf-8")
+    if text != kept:
+        rows = unified_diff(kept.splitlines(), text.splitlines(), "kept", "now", n=1)
+        pytest.fail(
+            f"{path.name} differs; if it should, run with THREADGATE_GOLDEN=write\n"
+            + "\n".join(rows)
+        )

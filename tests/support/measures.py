@@ -1,0 +1,18 @@
+"""Promises about time, on a machine that may have other things to do."""
+
+import os
+from typing import Final
+
+_SLACK: Final = (
+    2.0  # load is an average of the last minute: it tells late of what is new
+)
+
+
+def in_time(seconds: float) -> float:
+    """Return what `seconds` on a machine at rest may take on this one as it is now.
+
+    Only for what is promised in seconds. A deadline against hanging is no such promise:
+    it is long enough for every machine.
+    """
+    busy = os.getloadavg()[0] / (os.cpu_count() or 1)
+    return seconds * max(1.0, _SLACK * busy)
