@@ -160,7 +160,7 @@ class Devices:
             return
         now = self._now_ms()
         self._by_id[device_id] = replace(device, last_seen_at=now)
-        if now - self._unwritten_seen >= LAST_SEEN_S * 1000:
+        if abs(now - self._unwritten_seen) >= LAST_SEEN_S * 1000:
             self._unwritten_seen = now
             self.keep_seen()
 
