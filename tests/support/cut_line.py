@@ -1,6 +1,7 @@
 """A line between a device and the Agent that a test can cut. Plain TCP, byte for byte."""
 
-from collections.abc import AsyncGenerator
+import sys
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -11,19 +12,45 @@ from transport.client import Target
 
 
 @dataclass
+class Call:
+    """One connection. `left`: bytes that it still carries, of both ways together."""
+
+    left: int
+    scope: trio.CancelScope
+
+    def take(self, chunk: bytes) -> bytes:
+        """Return what of a chunk gets through."""
+        part = chunk[: max(0, min(self.left, len(chunk)))]
+        self.left -= len(part)
+        return part
+
+
+@dataclass
 class Relay:
-    """A line to the Agent that a test can cut. `up`: whether it takes new callers."""
+    """A line to the Agent that a test can cut. `up`: whether it takes new callers.
+
+    `lasts`: says of each new connection after how many bytes it is cut.
+    """
 
     host: str
     port: int
     up: bool = True
-    _calls: set[trio.CancelScope] = field(default_factory=set[trio.CancelScope])
+    lasts: Callable[[], int] = lambda: sys.maxsize
+    carried: int = 0  # connections so far
+    _calls: list[Call] = field(default_factory=list[Call])
 
     def cut(self) -> None:
         """Lose every connection, and take no new one."""
         self.up = False
-        for scope in self._calls:
-            scope.cancel()
+        self.lose()
+
+    def lose(self) -> None:
+        """Lose every connection; new ones are taken."""
+        for call in self._calls:
+            call.scope.cancel()
+
+    def _length(self) -> int:
+        return self.lasts() if self.up else 0
 
     async def carry(self, near: trio.SocketStream) -> None:
         """Copy both ways until one side ends."""
@@ -34,20 +61,22 @@ class Relay:
                 await trio.open_tcp_stream(self.host, self.port) as far,
                 trio.open_nursery() as nursery,
             ):
-                self._calls.add(nursery.cancel_scope)
-                nursery.start_soon(self._copy, near, far, nursery.cancel_scope)
-                nursery.start_soon(self._copy, far, near, nursery.cancel_scope)
+                call = Call(self._length(), nursery.cancel_scope)
+                self._calls.append(call)
+                self.carried += 1
+                nursery.start_soon(self._copy, near, far, call)
+                nursery.start_soon(self._copy, far, near, call)
+            self._calls.remove(call)
 
     async def _copy(
-        self,
-        source: trio.SocketStream,
-        sink: trio.SocketStream,
-        scope: trio.CancelScope,
+        self, source: trio.SocketStream, sink: trio.SocketStream, call: Call
     ) -> None:
         with suppress(trio.BrokenResourceError):
             async for chunk in source:
-                await sink.send_all(chunk)
-        scope.cancel()
+                await sink.send_all(call.take(bytes(chunk)))
+                if call.left <= 0:
+                    break
+        call.scope.cancel()
 
 
 @asynccontextmanager
