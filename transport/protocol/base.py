@@ -61,6 +61,13 @@ class MutationParams(Params):
     request_key: RequestKey
     wait_ms: WaitMs = 0
 
+    def wire(self) -> dict[str, Any]:
+        """As of all params; what is meant comes first, so published bytes stay as they are."""
+        values = super().wire()
+        names = [name for name in ("requestKey", "waitMs") if name in values]
+        last = {name: values.pop(name) for name in names}
+        return values | last
+
 
 class ThreadMutationParams(MutationParams):
     """What every mutation of a stored thread takes."""
