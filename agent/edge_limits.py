@@ -6,8 +6,8 @@ PROTOCOL.md sections 1, 2 and 6; SECURITY.md names the ones that keep strangers 
 from typing import Final
 
 # Journal (PROTOCOL.md section 6). Bytes are texts and packed maps plus ENTRY_COST each.
-JOURNAL_EVENTS: Final = 100_000
-JOURNAL_BYTES: Final = 64 * 1024 * 1024
+JOURNAL_EVENTS: Final = 100_000  # an hour of a busy turn: who was away so long resumes
+JOURNAL_BYTES: Final = 64 * 1024 * 1024  # as much as the cache of outputs
 ENTRY_COST: Final = 120  # what one entry costs beside its bytes (object, list slot)
 STALE_SHARE: Final = 8  # a sweep of 1/8 of the ring costs less than it frees
 KEPT_TEXT: Final = 64 * 1024  # text so far of an open item, a channel and part

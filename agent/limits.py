@@ -44,8 +44,11 @@ OURS_KEPT: Final = 10_000  # turn ids of ours that are remembered (each 36 B)
 
 # Reading
 PAGE_BYTES: Final = 512 * 1024  # packed; half a frame, so head and names fit beside
+OPEN_BYTES: Final = (
+    256 * 1024
+)  # items in progress beside a page: with it 3/4 of a frame
 THREADS_SCANNED: Final = 5_000  # threads read to learn the folders that exist
-FOLDERS_KEPT: Final = 4_096
+FOLDERS_KEPT: Final = 4_096  # as many as threads are scanned for, about 100 B each
 THREADS_PLACED: Final = 10_000  # threads whose folder is remembered, about 200 B each
 FOLDERS_AGE_S: Final = 10.0  # a folder that is not known is looked for this often
 OUTPUT_CACHE: Final = 64 * 1024 * 1024  # texts of this run's items, the newest used

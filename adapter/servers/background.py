@@ -10,7 +10,7 @@ import trio
 
 from adapter.calls import commands
 from adapter.errors import AnswerShapeError, CodexRefusedError, ThreadUnknownError
-from adapter.limits import COMMAND_BYTES, PATH_BYTES, TURN_END_S
+from adapter.limits import BACKGROUND_SHOWN, COMMAND_BYTES, PATH_BYTES, TURN_END_S
 from adapter.servers.app_server import AppServer
 from adapter.shapes.shapes import MISFITS, mapping, sequence, text, why, wire_id
 from adapter.shapes.texts import prefix
@@ -25,7 +25,7 @@ class Background:
         self._server = server
 
     async def list_below(self, thread_id: str) -> list[BackgroundCommand]:
-        """Return those of a thread and its sub-agents. Raises: AdapterError."""
+        """Return those of a thread and its sub-agents, up to a bound. Raises: AdapterError."""
         found: list[BackgroundCommand] = []
         for one in sorted(self._server.normalizer.tree(thread_id)):
             try:
@@ -35,7 +35,9 @@ class Background:
                     raise
                 continue  # a sub-agent that is gone
             found += [self._shown(one, row) for row in rows]
-        return found
+            if len(found) >= BACKGROUND_SHOWN:
+                break
+        return found[:BACKGROUND_SHOWN]
 
     async def stop(self, thread_id: str, item_id: str) -> None:
         """End one, and wait until its item has ended. Raises: NotFound, AdapterError."""

@@ -102,6 +102,7 @@ class Told:
         told = self._turns.get(turn_id)
         if told is None:
             told = self._begin(turn_id)
+            self._forget_old()  # a goal's loop starts turns for hours, and nobody looks
         told.live = True
         return told
 

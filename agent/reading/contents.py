@@ -16,12 +16,18 @@ from agent.access.scopes import Caller
 from agent.access.sight import Sight, is_fenced
 from agent.app_servers.lease_pool import LeasePool
 from agent.app_servers.supervisor import Supervisor
-from agent.limits import DIFF_HELD, DIFF_ITEMS, DIFF_S
+from agent.limits import DIFF_HELD, DIFF_ITEMS, DIFF_S, OPEN_BYTES
 from agent.mutations.refusals import failed_before
 from agent.reading.diffs import changes_of, joined
 from agent.reading.fenced_list import fenced_page
 from agent.reading.output_cache import OutputCache
-from agent.reading.pages import fitting, foreign_cursor, unwrap_cursor, wrap_cursor
+from agent.reading.pages import (
+    fitting,
+    foreign_cursor,
+    newest_within,
+    unwrap_cursor,
+    wrap_cursor,
+)
 from agent.reading.reading import Reading
 from agent.reading.shared_reads import SharedReads
 from transport.errors import InvalidParams, NotFound, Refusal, UnavailableFeature
@@ -120,11 +126,12 @@ class Contents:
         if turn is None or turn.thread_id != params.thread_id:
             return []
         told = {item.id for item in page.items}
-        return [
+        begun = [
             item
             for item in turn.items or ()
             if item.status is ItemStatus.IN_PROGRESS and item.id not in told
         ]
+        return newest_within(begun, OPEN_BYTES)
 
     async def item_output(
         self, caller: Caller, params: ItemOutputParams

@@ -8,7 +8,7 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, cast
 
 from agent.limits import PAGE_BYTES
@@ -70,6 +70,17 @@ def fitting(values: Iterable[WireModel]) -> int:
             break
         count += 1
     return count
+
+
+def newest_within(items: Sequence[Item], limit: int) -> list[Item]:
+    """Return as many of these, from the last on, as fit `limit` bytes; in their order."""
+    kept: list[Item] = []
+    for item in reversed(items):
+        limit -= size_of(cast("WireModel", item))
+        if limit < 0:
+            break
+        kept.append(item)
+    return kept[::-1]
 
 
 def cut(turn: Turn) -> Turn:
