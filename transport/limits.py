@@ -13,13 +13,13 @@ FRAME_IN: Final = 256 * 1024  # device → Agent
 FRAME_OUT: Final = 1024 * 1024  # Agent → device
 MAX_PARTS: Final = 64  # record parts of one frame: 1 MiB needs 17
 MAX_RECORDS: Final = 2**32  # a session ends (renew) long before a nonce could
-ADMIN_FRAME: Final = FRAME_OUT
+ADMIN_FRAME: Final = FRAME_OUT  # either way: what a session may be told, and no more
 
 # msgpack (1 MiB of empty maps would become 76 MB without these)
-MAX_ARRAY: Final = 4_096
-MAX_MAP: Final = 256
-MAX_STRING: Final = 256 * 1024
-MAX_DEPTH: Final = 32
+MAX_ARRAY: Final = 4_096  # four times the deltas of a frame
+MAX_MAP: Final = 256  # keys; a form has 64 fields
+MAX_STRING: Final = 256 * 1024  # bytes; a message has 200,000
+MAX_DEPTH: Final = 32  # an output schema nests deepest
 MAX_CONTAINERS: Final = 65_536  # maps and lists of one frame: 16 MB at worst
 
 # Time, seconds
@@ -52,7 +52,7 @@ STEADY_S: Final = 60.0  # a session that lived this long starts the back-off ane
 REFS_HELD: Final = 4_096  # items in progress that are followed; an Agent keeps 1,024
 EVENTS_HELD: Final = 1_024  # of 1 KB mostly: 1 MB; more are asked for again
 
-SESSION_LIMITS: Final = Limits(
+SESSION_LIMITS: Final = Limits(  # what a session is told; PROTOCOL.md section 2
     frame_in=FRAME_IN,
     frame_out=FRAME_OUT,
     in_flight=16,

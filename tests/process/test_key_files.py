@@ -15,6 +15,7 @@ from transport.keys import (
     read_secret_file,
     write_secret_file,
 )
+from transport.limits import KEY_FILE
 
 KEY = bytes(range(32))
 NOBODY = 65_534
@@ -217,3 +218,12 @@ def test_no_error_shows_what_the_file_holds(folder: Path) -> None:
     with pytest.raises(KeyFileError) as caught:
         load_identity(folder / "key", create=True)
     assert "canary" not in repr(caught.value)
+
+
+def test_a_key_file_is_read_up_to_a_bound(folder: Path) -> None:
+    path = folder / "devices.json"
+    write_secret_file(path, b"x" * KEY_FILE)
+    assert len(read_secret_file(path)) == KEY_FILE
+    write_secret_file(path, b"x" * (KEY_FILE + 1))
+    with pytest.raises(KeyFileError, match="larger than"):
+        read_secret_file(path)

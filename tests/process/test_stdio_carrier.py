@@ -24,6 +24,7 @@ from transport.carriers.stdio import ChildStream, command_of, connect, is_stdio,
 from transport.client import Target, open_client, pair
 from transport.errors import SilentAgentError, UnreachableError
 from transport.identities import PrivateKey, Secret
+from transport.limits import CHILD_WORDS
 from transport.pairing import PairingText, parse_pairing_text
 from transport.protocol import admin, gateway
 from transport.protocol.methods import (
@@ -196,6 +197,17 @@ async def test_what_the_program_says_on_stderr_holds_nothing_up() -> None:
             said += data
         await stream.aclose()
     assert said == b"done\n"
+
+
+async def test_of_what_a_program_says_before_it_fails_the_end_is_kept() -> None:
+    code = f"import sys; sys.stderr.write('x' * {3 * CHILD_WORDS} + 'why'); sys.exit(3)"
+    with trio.fail_after(30):
+        stream = await connect(url := url_of([sys.executable, "-c", code]))
+        failure = await stream.failure()
+        await stream.aclose()
+    assert failure is not None
+    assert str(failure).endswith("xwhy")
+    assert len(str(failure)) - len(f"{url}: ") == CHILD_WORDS
 
 
 async def test_a_program_that_a_signal_ends_is_no_silent_agent() -> None:

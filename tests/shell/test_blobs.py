@@ -15,7 +15,7 @@ from trio.testing import MockClock
 from agent.access.scopes import Caller
 from agent.files.blob_files import BlobFiles
 from agent.files.blobs import Blobs
-from agent.limits import BLOB_BYTES, DEVICE_BLOB_BYTES
+from agent.limits import BLOB_BYTES, BLOB_PIECE, DEVICE_BLOB_BYTES
 from tests.support.door import LOCAL, device, inline
 from tests.support.pictures import gif, png
 from transport.errors import (
@@ -375,8 +375,27 @@ async def test_a_piece_may_have_64_kib(
     content = padded(70_000)
     upload = await room.begin(content)
     with pytest.raises(TooLarge):
-        await room.piece(upload, 0, content[:65_537])
-    assert await room.piece(upload, 0, content[:65_536]) == 65_536
+        await room.piece(upload, 0, content[: BLOB_PIECE + 1])
+    assert await room.piece(upload, 0, content[:BLOB_PIECE]) == BLOB_PIECE == 65_536
+
+
+async def test_what_is_remembered_of_uploads_that_ended_is_bounded(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.files.blobs.BLOBS_SAME", 2)
+    monkeypatch.setattr("agent.files.blobs.BLOBS_ENDED", 2)
+    room = Room(tmp_path)
+    uploads: list[tuple[str, str]] = []
+    for size in (1_000, 1_001, 1_002):
+        upload = await room.begin(padded(size))
+        await room.piece(upload, 0, padded(size))
+        uploads.append((upload, await room.commit(upload)))
+    for upload, blob in uploads[1:]:
+        assert await room.commit(upload) == blob, "who lost the answer has it"
+    with pytest.raises(NotFound):
+        await room.commit(uploads[0][0])
+    assert await room.send(padded(1_002)) == uploads[2][1]
+    assert await room.send(padded(1_000)) != uploads[0][1], "long ago: another id"
 
 
 async def test_a_full_disk_keeps_nothing(

@@ -7,6 +7,7 @@ from trio.testing import MockClock
 
 from adapter.runtime_store import HeldText
 from agent.access.scopes import Caller
+from agent.limits import OPEN_BYTES
 from tests.support.door import LOCAL, House, device, open_house, send
 from tests.support.fake_runtime import FakeRuntime
 from transport.errors import InvalidParams, NotFound
@@ -96,6 +97,25 @@ async def test_what_our_writer_has_in_progress_is_listed_at_the_newest_end(
         assert not told.eof
         assert (await read(house, "c1", offset=9)).bytes == b""
         assert "item_texts" not in runtime.log
+
+
+async def test_of_what_is_in_progress_the_newest_is_listed_beside_a_page(
+    tmp_path: Path, runtime: FakeRuntime, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path, runtime=runtime) as house:
+        started = await house.door.admission.start_turn(LOCAL, send())
+        assert started.turn is not None
+        for number in range(9):
+            command = Command(
+                id=f"c{number}",
+                turn_id=started.turn.id,
+                status=ItemStatus.IN_PROGRESS,
+                command="x" * (OPEN_BYTES // 4),
+                cwd="/work/app",
+            )
+            runtime.live[0].begin_item(command)
+        items = (await listed(house)).items
+        assert [one.id for one in items if one.id[0] == "c"] == ["c6", "c7", "c8"]
 
 
 async def test_what_is_not_of_this_run_comes_from_history_with_its_gap(

@@ -30,7 +30,7 @@ from transport.errors import (
 )
 from transport.framing import NOISE_PREFIX, encode_unit
 from transport.identities import PrivateKey
-from transport.limits import FRAME_IN, FRAME_OUT, MAX_RECORDS
+from transport.limits import FRAME_IN, FRAME_OUT, MAX_RECORDS, MAX_UNIT, MIN_UNIT
 from transport.noise import Responder
 from transport.records import RecordType, encode_record
 
@@ -287,3 +287,20 @@ def test_a_peer_that_goes_on_with_used_up_keys_is_cut_off() -> None:
     one.receive_data(encode_unit(sending.encrypt_with_ad(b"", record), NOISE_PREFIX))
     with pytest.raises(RemoteProtocolError):
         one.next_event()
+
+
+def test_a_unit_is_no_shorter_than_a_tag_and_no_longer_than_noise_allows() -> None:
+    _, one = connected()
+    with pytest.raises(RemoteProtocolError, match=f"a unit of {MIN_UNIT - 1} bytes"):
+        events(one, NOISE_PREFIX.pack(MIN_UNIT - 1))
+    _, other = connected()
+    assert events(other, NOISE_PREFIX.pack(MAX_UNIT)) == [], "waits for all of it"
+    device_side, agent_side = connected()
+    frame = pack({"x": "y" * (2 * MAX_UNIT)})
+    sent = device_side.send([frame])
+    units, longest = sent, 0
+    while units:
+        (length,) = NOISE_PREFIX.unpack_from(units)
+        longest, units = max(longest, length), units[2 + length :]
+    assert longest <= MAX_UNIT
+    assert FrameArrived({"x": "y" * (2 * MAX_UNIT)}) in events(agent_side, sent)

@@ -1,6 +1,6 @@
 """A pairing offer: two minutes, three failures, one device."""
 
-from agent.edge_limits import OFFER_HANDSHAKES
+from agent.edge_limits import OFFER_FAILURES, OFFER_HANDSHAKES
 from agent.pairing.offers import Offer, Phase, Suitor, Terms
 from transport.identities import Secret
 from transport.pairing import pairing_psk
@@ -41,7 +41,7 @@ def test_after_two_minutes_there_is_silence() -> None:
 
 def test_three_failed_handshakes_close_it() -> None:
     one = offer()
-    for _ in range(3):
+    for _ in range(OFFER_FAILURES):
         assert one.begin_handshake(100.0) is not None
         one.fail_handshake()
     assert one.phase is Phase.ENDED
@@ -51,7 +51,7 @@ def test_three_failed_handshakes_close_it() -> None:
 
 def test_two_failures_leave_it_open() -> None:
     one = offer()
-    for _ in range(2):
+    for _ in range(OFFER_FAILURES - 1):
         one.begin_handshake(100.0)
         one.fail_handshake()
     assert one.begin_handshake(100.0) is not None

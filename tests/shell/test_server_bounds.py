@@ -1,0 +1,185 @@
+"""What is asked of one app-server, and what is taken of its answers, is bounded."""
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import Any, cast
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from adapter.calls.commands import Command
+from adapter.calls.proof import SteerProof
+from adapter.calls.refusals import BEHIND
+from adapter.calls.versions import traits_of
+from adapter.errors import CodexRefusedError
+from adapter.limits import (
+    BACKGROUND_SHOWN,
+    BOUNDARY_PAGES,
+    COMMAND_BYTES,
+    FILES_FOUND,
+    FORK_TRIES,
+    ITEMS_LOOKED,
+    MODEL_PAGES,
+    PATH_BYTES,
+    QUEUE_SHOWN,
+    QUEUE_TEXT,
+    SCANNED,
+    SNIPPET_CHARS,
+    STEERS_WATCHED,
+)
+from adapter.runtime import ThreadQuery
+from adapter.servers.background import Background
+from adapter.servers.forking import take_fork
+from adapter.servers.reader import CodexReader
+from adapter.servers.review_turns import told_turns
+from adapter.servers.steering import Steering
+from tests.support import codex_says as says
+from tests.support.codex_says import THREAD, Raw
+
+Say = Callable[[Command], Raw]
+
+
+class Server:
+    """An app-server that answers at once; `asked`: what it was asked, in order."""
+
+    def __init__(self, say: Say) -> None:
+        self.info = None
+        self.traits = traits_of("0.171.0")
+        self.asked: list[Command] = []
+        self.watches: list[Any] = []
+        self.normalizer = self
+        self._say = say
+
+    async def call(self, command: Command, *, guard: Any = None) -> Raw:
+        self.asked.append(command)
+        await trio.lowlevel.checkpoint()
+        return self._say(command)
+
+    @contextmanager
+    def watching(self, watch: Any) -> Any:
+        self.watches.append(watch)
+        yield
+
+    def tree(self, thread_id: str) -> frozenset[str]:
+        return frozenset({thread_id})
+
+    def item(self, _thread_id: str, _item_id: str) -> None:
+        return None
+
+
+def reader_of(say: Say) -> tuple[CodexReader, Server]:
+    server = Server(say)
+    return CodexReader(cast("Any", server)), server
+
+
+async def test_models_are_read_of_so_many_pages() -> None:
+    reader, server = reader_of(lambda _command: {"data": [], "nextCursor": "more"})
+    assert await reader.list_models() == ()
+    assert len(server.asked) == MODEL_PAGES
+
+
+async def test_of_what_waits_in_codex_s_own_queue_so_much_is_named() -> None:
+    parts = [{"type": "text", "text": "x" * 2 * QUEUE_TEXT}]
+    rows = [{"id": f"q{n}", "input": parts} for n in range(QUEUE_SHOWN + 1)]
+
+    def say(command: Command) -> Raw:
+        return {"data": rows, "goal": None, "nextCursor": None}
+
+    reader, _ = reader_of(say)
+    queue = await reader._queue(THREAD)  # pyright: ignore[reportPrivateUsage]
+    assert [len(one) for one in queue] == [QUEUE_TEXT] * QUEUE_SHOWN
+
+
+async def test_a_scan_looks_at_the_newest_threads(autojump_clock: MockClock) -> None:
+    reader, server = reader_of(lambda _command: {"data": [], "nextCursor": None})
+    async with trio.open_nursery() as nursery:
+        await nursery.start(reader.serve_scans)
+        await reader.list_threads(ThreadQuery(limit=7))
+        limits = [one.params["limit"] for one in server.asked]
+        assert sorted(limits) == [7, SCANNED]
+        nursery.cancel_scope.cancel()
+
+
+async def test_how_histories_are_kept_is_remembered_of_so_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("adapter.servers.reader.KNOWN_MODES", 3)
+    names = iter(f"t{number}" for number in range(9))
+    reader, _ = reader_of(lambda _command: {"thread": says.thread(next(names))})
+    for number in range(9):
+        await reader.read_thread(f"t{number}")
+        kinds = reader._kinds  # pyright: ignore[reportPrivateUsage]
+        assert len(kinds) <= 3
+        assert f"t{number}" in kinds
+
+
+async def test_an_item_without_its_turn_is_looked_for_among_so_many() -> None:
+    def say(command: Command) -> Raw:
+        count = command.params["limit"]
+        rows = [{"turnId": "t", "item": says.message(f"m{n}")} for n in range(count)]
+        return {"data": rows, "nextCursor": "more"}
+
+    reader, server = reader_of(say)
+    texts = await reader.contents.item_texts(THREAD, "lost", turn_id=None)
+    assert texts is None
+    items = [one.params for one in server.asked if "items" in one.method]
+    assert sum(one["limit"] for one in items) == ITEMS_LOOKED
+
+
+async def test_the_line_of_a_hit_is_short() -> None:
+    hit = {"turnId": "t", "itemId": "i", "snippet": "x" * 2 * SNIPPET_CHARS}
+    child = says.thread(parentThreadId="root")
+
+    def say(_command: Command) -> Raw:
+        return {"data": [hit], "nextCursor": None, "thread": child}
+
+    reader, _ = reader_of(say)
+    found = await reader.contents.find(THREAD, "x", cursor=None, limit=5)
+    assert [len(one.snippet) for one in found.hits] == [SNIPPET_CHARS]
+
+
+async def test_a_fork_is_tried_so_often(autojump_clock: MockClock) -> None:
+    def say(_command: Command) -> Raw:
+        raise CodexRefusedError("thread/fork", -32600, f"it {BEHIND}")
+
+    server = Server(say)
+    with pytest.raises(CodexRefusedError):
+        await take_fork(
+            cast("Any", server), THREAD, through="t", before=None, guard=lambda: None
+        )
+    assert len(server.asked) == FORK_TRIES
+
+
+async def test_turns_of_reviews_are_looked_for_on_so_many_pages() -> None:
+    server = Server(lambda _command: {"data": [], "nextCursor": "more"})
+    assert await told_turns(server.call, THREAD, {"lost"}) == {}
+    assert len(server.asked) == BOUNDARY_PAGES
+
+
+async def test_background_commands_are_listed_short_and_so_many() -> None:
+    long = "x" * 2 * PATH_BYTES
+    rows = [
+        {"itemId": f"i{n}", "processId": "7", "command": long, "cwd": long}
+        for n in range(BACKGROUND_SHOWN + 1)
+    ]
+    server = Server(lambda _command: {"data": rows})
+    listed = await Background(cast("Any", server)).list_below(THREAD)
+    assert len(listed) == BACKGROUND_SHOWN
+    assert {len(one.command) for one in listed} == {COMMAND_BYTES}
+    assert {len(one.cwd) for one in listed} == {PATH_BYTES}
+
+
+async def test_of_steers_that_the_model_does_not_take_the_newest_are_watched() -> None:
+    steering = Steering(cast("Any", Server(lambda _command: {})), lambda _turn: None)
+    proofs = [SteerProof(THREAD, "t", f"key{n}") for n in range(STEERS_WATCHED + 1)]
+    for proof in proofs:
+        steering._watch_on(proof)  # pyright: ignore[reportPrivateUsage]
+    assert steering._taken == proofs[1:]  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_so_many_files_are_found_and_it_is_said_that_there_may_be_more() -> None:
+    rows = [{"root": "/w", "path": f"{n}"} for n in range(FILES_FOUND + 1)]
+    reader, _ = reader_of(lambda _command: {"files": rows})
+    found = await reader.contents.find_files("x", folder="/w")
+    assert (len(found.paths), found.truncated) == (FILES_FOUND, True)
