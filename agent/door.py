@@ -33,6 +33,7 @@ from agent.gate.writers import Watch, WriterWatch
 from agent.mutations.admission import Acts, Admission
 from agent.mutations.background_commands import BackgroundCommands
 from agent.mutations.inputs import Inputs
+from agent.mutations.passage import Passage
 from agent.mutations.settling import Settling
 from agent.mutations.taking import Taking
 from agent.mutations.thread_acts import ThreadActs
@@ -185,9 +186,11 @@ def build_door(
         hand_over=follower.hand_over,
     )
     taking = Taking(way)
+    passage = Passage(way, locks)
+    turn_steer = TurnSteer(way)
     acts = Acts(
-        turn_start=TurnStart(way, taking),
-        turn_steer=TurnSteer(way),
+        turn_start=TurnStart(way, taking, turn_steer),
+        turn_steer=turn_steer,
         turn_interrupt=TurnInterrupt(way),
         thread_start=ThreadStart(way),
         settings=SettingsChange(way, taking),
@@ -202,7 +205,7 @@ def build_door(
         ),
     )
     settling = Settling(way, judged=lambda thread: reading.judged([thread])[0])
-    admission = Admission(way, acts, settling, locks=locks)
+    admission = Admission(passage, acts, settling)
     delivering = Delivering(
         acts.queue,
         deliver=admission.start_turn,
@@ -263,9 +266,9 @@ def build_door(
             now_ms=now_ms,
         ),
         thread_acts=ThreadActs(
-            way, locks=locks, judged=lambda thread: reading.judged([thread])[0]
+            way, passage, judged=lambda thread: reading.judged([thread])[0]
         ),
-        thread_fork=ThreadFork(way, settling),
+        thread_fork=ThreadFork(way, passage, settling),
     )
 
 

@@ -15,21 +15,31 @@ from agent.mutations.way import Way
 from agent.records.ledger import Settled
 from agent.records.store import KeyRow
 from transport.protocol.background import BackgroundStopParams, BackgroundStopResult
-from transport.protocol.goals import Goal, GoalResult, GoalStatus
+from transport.protocol.goals import (
+    Goal,
+    GoalClearParams,
+    GoalPauseParams,
+    GoalResult,
+    GoalSetParams,
+    GoalStatus,
+)
 from transport.protocol.items import UserMessage
-from transport.protocol.thread_acts import ThreadForkResult
+from transport.protocol.thread_acts import ThreadForkParams, ThreadForkResult
 from transport.protocol.threads import (
     Thread,
     ThreadResult,
     ThreadSettingsParams,
+    ThreadStartParams,
     ThreadStartResult,
 )
 from transport.protocol.turns import (
     Turn,
     TurnInterruptParams,
     TurnResult,
+    TurnStartParams,
     TurnStartResult,
     TurnStatus,
+    TurnSteerParams,
     TurnSteerResult,
 )
 
@@ -54,7 +64,9 @@ class Settling:
 
     # messages
 
-    async def started(self, row: KeyRow) -> Settled[TurnStartResult]:
+    async def started(
+        self, _caller: Caller, _params: TurnStartParams, row: KeyRow
+    ) -> Settled[TurnStartResult]:
         """A `turn/start`, whichever way it went in."""
         found = await self._message(row)
         if found is None:
@@ -63,7 +75,9 @@ class Settling:
         result = TurnStartResult(turn=found.turn, delivery=delivery)
         return Settled(result=result, turn_id=found.turn.id)
 
-    async def steered(self, row: KeyRow) -> Settled[TurnSteerResult]:
+    async def steered(
+        self, _caller: Caller, _params: TurnSteerParams, row: KeyRow
+    ) -> Settled[TurnSteerResult]:
         """A `turn/steer`."""
         found = await self._message(row)
         if found is None:
@@ -72,9 +86,23 @@ class Settling:
         return Settled(result=result, turn_id=found.turn.id)
 
     async def begun(
+        self, caller: Caller, _params: ThreadStartParams, row: KeyRow
+    ) -> Settled[ThreadStartResult]:
+        """A new thread."""
+        return await self._new_thread(caller, row, ThreadStartResult)
+
+    async def forked(
+        self, caller: Caller, params: ThreadForkParams, row: KeyRow
+    ) -> Settled[ThreadForkResult]:
+        """A copy of a thread."""
+        if row.thread == params.thread_id:
+            return Settled()  # the row still names the source: no copy was told
+        return await self._new_thread(caller, row, ThreadForkResult)
+
+    async def _new_thread(
         self, caller: Caller, row: KeyRow, kind: type[Begun]
     ) -> Settled[Begun]:
-        """A new thread or a fork: there is one only once Codex has told its id."""
+        """There is one only once Codex has told its id."""
         found = None if row.thread is None else await self._message(row)
         if found is None or row.thread is None:
             return Settled()
@@ -87,10 +115,9 @@ class Settling:
     # states
 
     async def stopped(
-        self, row: KeyRow, params: TurnInterruptParams
+        self, _caller: Caller, params: TurnInterruptParams, _row: KeyRow
     ) -> Settled[TurnResult]:
         """An interrupt: the turn has ended, however it came to that."""
-        del row
         thread_id, turn_id = params.thread_id, params.turn_id
         lease = self._way.pool.lease_of(thread_id)
         if lease is not None and lease.writer is not None:
@@ -104,10 +131,9 @@ class Settling:
         return Settled(result=TurnResult(turn=turn), turn_id=turn.id)
 
     async def ended(
-        self, row: KeyRow, params: BackgroundStopParams
+        self, _caller: Caller, params: BackgroundStopParams, _row: KeyRow
     ) -> Settled[BackgroundStopResult]:
         """A background command: it lives in a writer of ours, or nowhere."""
-        del row
         lease = self._way.pool.lease_of(params.thread_id)
         if lease is not None:
             with lease.used() as writer:
@@ -116,31 +142,37 @@ class Settling:
                 return Settled()
         return Settled(result=BackgroundStopResult())
 
-    async def goal_set(self, row: KeyRow, objective: str) -> Settled[GoalResult]:
+    async def goal_set(
+        self, _caller: Caller, params: GoalSetParams, _row: KeyRow
+    ) -> Settled[GoalResult]:
         """A goal: it is the one that was wished for."""
-        goal = await self._goal(row)
-        if goal is None or goal.objective != objective:
+        goal = await self._goal(params.thread_id)
+        if goal is None or goal.objective != params.objective:
             return Settled()
         return Settled(result=GoalResult(goal=goal))
 
-    async def goal_paused(self, row: KeyRow) -> Settled[GoalResult]:
+    async def goal_paused(
+        self, _caller: Caller, params: GoalPauseParams, _row: KeyRow
+    ) -> Settled[GoalResult]:
         """It starts no turns any more."""
-        goal = await self._goal(row)
+        goal = await self._goal(params.thread_id)
         if goal is not None and goal.status is GoalStatus.ACTIVE:
             return Settled()
         return Settled(result=GoalResult(goal=goal))
 
-    async def goal_cleared(self, row: KeyRow) -> Settled[GoalResult]:
+    async def goal_cleared(
+        self, _caller: Caller, params: GoalClearParams, _row: KeyRow
+    ) -> Settled[GoalResult]:
         """It is gone."""
-        if await self._goal(row) is not None:
+        if await self._goal(params.thread_id) is not None:
             return Settled()
         return Settled(result=GoalResult(goal=None))
 
     async def set(
-        self, row: KeyRow, params: ThreadSettingsParams, folder: str | None
+        self, caller: Caller, params: ThreadSettingsParams, _row: KeyRow
     ) -> Settled[ThreadResult]:
         """Settings: only a writer that has the thread loaded tells them."""
-        del row
+        folder = await self._way.folder(caller, params.cwd)
         lease = self._way.pool.lease_of(params.thread_id)
         if lease is None or lease.thread is None or lease.key != params.thread_id:
             return Settled()
@@ -160,9 +192,8 @@ class Settling:
             return Settled()
         return Settled(result=ThreadResult(thread=self._judged(lease.thread)))
 
-    async def _goal(self, row: KeyRow) -> Goal | None:
-        assert row.thread is not None
-        return await self._way.supervisor.reader.goal(row.thread)
+    async def _goal(self, thread_id: str) -> Goal | None:
+        return await self._way.supervisor.reader.goal(thread_id)
 
     # history
 

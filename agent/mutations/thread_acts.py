@@ -7,21 +7,19 @@ nobody answered can be known to have happened.
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Generic, TypeVar
 
 import trio
 
 from adapter.errors import AdapterError, NoAnswerError
 from adapter.runtime import Guard
-from agent.access.scopes import Caller, check_access, check_alive
+from agent.access.scopes import Caller, check_alive
 from agent.app_servers.lease import Lease
 from agent.limits import LEASE_IDLE_S
 from agent.mutations.carry import Sent
 from agent.mutations.newest_turn import check_idle
-from agent.mutations.patience import Patience
+from agent.mutations.passage import Mutation, Passage
 from agent.mutations.refusals import is_lock, owned_elsewhere, running
-from agent.mutations.thread_locks import ThreadLocks
 from agent.mutations.thread_wishes import Wish
 from agent.mutations.way import Way
 from agent.records.ledger import Flight, Settled
@@ -38,129 +36,104 @@ class ThreadActs:
     """Carries wishes out, one at a time on one thread. `judged`: threads as they stand."""
 
     def __init__(
-        self, way: Way, *, locks: ThreadLocks, judged: Callable[[Thread], Thread]
+        self, way: Way, passage: Passage, *, judged: Callable[[Thread], Thread]
     ) -> None:
         self._way = way
-        self._locks = locks
-        self._patience = Patience(keeper=way.keeper, watch=way.watch)
+        self._passage = passage
         self._judged = judged
 
     async def run(self, caller: Caller, wish: Wish[P, R], params: P) -> R:
         """Go the way of a mutation, once for its key. Raises: Refusal."""
-        check_access(caller, wish.method)
-        wish.check(params)
-        going = _Going(self._way, caller, wish, params, self._judged)
-
-        async def attempt(flight: Flight) -> R:
-            if self._locks.is_taken(params.thread_id):  # perhaps for long
-                self._way.guard(caller, params.thread_id)()
-            async with self._locks.holding(params.thread_id):
-                return await going.attempt(flight)
-
-        async def act(flight: Flight) -> R:
-            attempting = partial(attempt, flight)
-            return await self._patience.attempting(
-                params.wait_ms, params.thread_id, attempting
-            )
-
-        return await self._way.ledger.once(
-            caller,
-            wish.method.name,
-            params,
-            key=params.request_key,
-            result=wish.method.result,
-            act=act,
-            settle=going.settled,
-            shown=None if wish.leaves_nothing else self._way.shown(caller),
+        going = _Going(self._way, wish, self._judged)
+        mutation = Mutation(
+            method=wish.method,
+            check=going.check,
+            run=going.run,
+            settled=going.settled,
+            leaves_nothing=wish.leaves_nothing,
         )
+        return await self._passage.go(caller, params, mutation)
 
 
 class _Going(Generic[P, R]):
-    """One wish of one caller on its way."""
+    """One kind of wish on its way."""
 
     def __init__(
-        self,
-        way: Way,
-        caller: Caller,
-        wish: Wish[P, R],
-        params: P,
-        judged: Callable[[Thread], Thread],
+        self, way: Way, wish: Wish[P, R], judged: Callable[[Thread], Thread]
     ) -> None:
         self._way = way
-        self._caller = caller
         self._wish = wish
-        self._params = params
         self._judged = judged
 
-    @property
-    def _thread_id(self) -> str:
-        return self._params.thread_id
+    def check(self, _caller: Caller, params: P) -> None:
+        """Raise `InvalidParams` for what cannot be meant."""
+        self._wish.check(params)
 
-    async def attempt(self, flight: Flight) -> R:
+    async def run(self, caller: Caller, params: P, flight: Flight) -> R:
         """Look, end our own writer where it is in the way, act, read back."""
-        wish, params = self._wish, self._params
-        check_alive(self._caller)
-        self._way.keeper.check(self._thread_id)
-        before = await self._way.sight.thread(self._caller, self._thread_id)
+        wish, thread_id = self._wish, params.thread_id
+        check_alive(caller)
+        self._way.keeper.check(thread_id)
+        before = await self._way.sight.thread(caller, thread_id)
         if wish.is_so(before, params):
             return wish.result(self._judged(before))
         wish.check_thread(before)
-        lease = self._way.pool.lease_of(self._thread_id)
+        lease = self._way.pool.lease_of(thread_id)
         if wish.ends_lease and lease is not None:
-            await self._let_go(lease)
+            await self._let_go(lease, thread_id)
 
         async def steps(sent: Sent) -> R:
             await self._way.ledger.hand(flight, wish.method.name)
-            guard = self._way.guard(self._caller, self._thread_id)
-            await self._send(sent.behind(guard))
-            result = await self._outcome(before)
+            guard = self._way.guard(caller, thread_id)
+            await self._send(params, sent.behind(guard))
+            result = await self._outcome(caller, params, before)
             await self._way.ledger.done(flight, result)
             return result
 
         return await self._way.carrier.carry(flight, None, steps)
 
-    async def settled(self, row: KeyRow) -> Settled[R]:
+    async def settled(self, caller: Caller, params: P, _row: KeyRow) -> Settled[R]:
         """Return the result where an act of unknown outcome has happened after all."""
-        del row
-        if not await self._has_happened():
+        if not await self._has_happened(params):
             return Settled()
         if self._wish.leaves_nothing:
             return Settled(result=self._wish.result(None))
-        thread = await self._way.sight.thread(self._caller, self._thread_id)
+        thread = await self._way.sight.thread(caller, params.thread_id)
         return Settled(result=self._wish.result(self._judged(thread)))
 
-    async def _send(self, guard: Guard) -> None:
+    async def _send(self, params: P, guard: Guard) -> None:
         acts = self._way.supervisor.reader.acts
         try:
-            await self._wish.send(acts, self._params, guard)
+            await self._wish.send(acts, params, guard)
         except NoAnswerError:
-            if not await self._has_happened():  # noqa: ASYNC120 - the read-back decides
+            if not await self._has_happened(params):  # noqa: ASYNC120 - the read-back decides
                 raise
         except AdapterError as exc:
             if not is_lock(exc):
                 raise
-            holder = self._way.watch.holders([self._thread_id]).get(self._thread_id)
-            raise owned_elsewhere(self._thread_id, holder) from exc
+            thread_id = params.thread_id
+            holder = self._way.watch.holders([thread_id]).get(thread_id)
+            raise owned_elsewhere(thread_id, holder) from exc
 
-    async def _has_happened(self) -> bool:
+    async def _has_happened(self, params: P) -> bool:
         try:
-            thread = await self._way.supervisor.reader.read_thread(self._thread_id)
+            thread = await self._way.supervisor.reader.read_thread(params.thread_id)
         except AdapterError as exc:
             return self._wish.shows_in(exc)
         except Refusal:
             return False
-        return self._wish.is_so(thread, self._params)
+        return self._wish.is_so(thread, params)
 
-    async def _outcome(self, before: Thread) -> R:
+    async def _outcome(self, caller: Caller, params: P, before: Thread) -> R:
         """Read back. What was done stays done where that fails."""
         if self._wish.leaves_nothing:
             return self._wish.result(None)
-        wished = self._wish.applied(before, self._params)
-        lease = self._way.pool.lease_of(self._thread_id)
-        if lease is not None and lease.key == self._thread_id:
+        wished = self._wish.applied(before, params)
+        lease = self._way.pool.lease_of(params.thread_id)
+        if lease is not None and lease.key == params.thread_id:
             lease.renamed = wished.title
         try:
-            thread = await self._way.sight.thread(self._caller, self._thread_id)
+            thread = await self._way.sight.thread(caller, params.thread_id)
         except Refusal:
             thread = wished
         thread = self._judged(thread)
@@ -168,10 +141,10 @@ class _Going(Generic[P, R]):
             self._way.tell(thread)
         return self._wish.result(thread)
 
-    async def _let_go(self, lease: Lease) -> None:
+    async def _let_go(self, lease: Lease, thread_id: str) -> None:
         """End our own idle writer of the thread. Raises: Conflict (running)."""
         check_idle(lease)
-        if lease.key != self._thread_id:
+        if lease.key != thread_id:
             raise running(
                 None,
                 "This is a sub-agent's thread, and its parent is being worked in "

@@ -5,22 +5,20 @@ told it, and where its message is refused it is deleted again, by that id alone.
 """
 
 from dataclasses import dataclass
-from functools import partial
 
 import trio
 
 from adapter.errors import AdapterError, TurnUnknownError
 from adapter.runtime import Guard, Loaded, ThreadWriter
-from agent.access.scopes import Caller, check_access, check_alive, check_settings
+from agent.access.scopes import Caller, check_alive, check_settings
 from agent.limits import UNDO_S
-from agent.mutations.admission import check_schema, check_size
 from agent.mutations.carry import Sent
-from agent.mutations.patience import Patience
+from agent.mutations.passage import Mutation, Passage
 from agent.mutations.refusals import turn_not_found
 from agent.mutations.settling import Settling
+from agent.mutations.sizes import check_schema, check_size
 from agent.mutations.way import Way, turn_wishes
-from agent.records.ledger import Flight, Settled
-from agent.records.store import KeyRow
+from agent.records.ledger import Flight
 from transport.errors import InvalidParams, OutcomeUnknown, Refusal
 from transport.protocol.methods import THREAD_FORK
 from transport.protocol.thread_acts import ThreadForkParams, ThreadForkResult
@@ -37,57 +35,35 @@ class _Made:
 class ThreadFork:
     """`thread/fork`."""
 
-    def __init__(self, way: Way, settling: Settling) -> None:
+    def __init__(self, way: Way, passage: Passage, settling: Settling) -> None:
         self._way = way
+        self._passage = passage
         self._settling = settling
-        self._patience = Patience(keeper=way.keeper, watch=way.watch)
 
     async def run(self, caller: Caller, params: ThreadForkParams) -> ThreadForkResult:
         """Go the way of a mutation, once for its key. Raises: Refusal."""
-        check_access(caller, THREAD_FORK)
-        check_size(params.input)
-        check_schema(params.output_schema)
-        _check_turns(params)
-
-        async def act(flight: Flight) -> ThreadForkResult:
-            source = await self._way.sight.thread(caller, params.thread_id)
-            folder = await self._folder(caller, params.cwd)
-            return await self._patience.attempting(
-                params.wait_ms,
-                params.thread_id,
-                partial(self._attempt, caller, params, source, folder, flight),
-            )
-
-        async def settle(row: KeyRow) -> Settled[ThreadForkResult]:
-            if row.thread == params.thread_id:
-                return Settled()  # the row still names the source: no copy was told
-            return await self._settling.begun(caller, row, ThreadForkResult)
-
-        return await self._way.ledger.once(
-            caller,
-            THREAD_FORK.name,
-            params,
-            key=params.request_key,
-            result=ThreadForkResult,
-            act=act,
-            settle=settle,
-            shown=self._way.shown(caller),
+        mutation = Mutation(
+            method=THREAD_FORK,
+            check=_check_fork,
+            look=self._look,
+            run=self._attempt,
+            settled=self._settling.forked,
+            locks=False,
         )
+        return await self._passage.go(caller, params, mutation)
 
-    async def _folder(self, caller: Caller, cwd: str | None) -> str | None:
-        return None if cwd is None else await self._way.sight.folder(caller, cwd)
-
-    async def _attempt(
-        self,
-        caller: Caller,
-        params: ThreadForkParams,
-        source: Thread,
-        folder: str | None,
-        flight: Flight,
-    ) -> ThreadForkResult:
+    async def _look(
+        self, caller: Caller, params: ThreadForkParams, source: Thread
+    ) -> None:
         check_alive(caller)
         self._way.keeper.check(params.thread_id)
+        folder = await self._way.folder(caller, params.cwd)
         await self._way.inputs.prepare(caller, params.input, folder or source.cwd)
+
+    async def _attempt(
+        self, caller: Caller, params: ThreadForkParams, flight: Flight
+    ) -> ThreadForkResult:
+        folder = await self._way.folder(caller, params.cwd)
         guard = self._way.guard(caller)
         lease = await self._way.open(caller, None, guard)
         made = _Made()
@@ -153,6 +129,12 @@ async def _fork(writer: ThreadWriter, params: ThreadForkParams, guard: Guard) ->
     except TurnUnknownError as exc:
         wanted = params.through_turn_id or params.before_turn_id
         raise turn_not_found(wanted) from exc
+
+
+def _check_fork(_caller: Caller, params: ThreadForkParams) -> None:
+    check_size(params.input)
+    check_schema(params.output_schema)
+    _check_turns(params)
 
 
 def _check_turns(params: ThreadForkParams) -> None:

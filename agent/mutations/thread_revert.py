@@ -17,7 +17,8 @@ from agent.mutations.newest_turn import check_no_goal
 from agent.mutations.refusals import running, turn_not_found
 from agent.mutations.taking import Taking, Wanted
 from agent.mutations.way import Way
-from agent.records.ledger import Flight
+from agent.records.ledger import Flight, Settled
+from agent.records.store import KeyRow
 from transport.errors import InvalidParams, Refusal
 from transport.protocol.methods import THREAD_REVERT
 from transport.protocol.thread_acts import ThreadRevertParams
@@ -76,21 +77,22 @@ class ThreadRevert:
             return await self._way.carrier.carry(flight, lease, steps)
 
     async def settled(
-        self, caller: Caller, params: ThreadRevertParams
-    ) -> ThreadResult | None:
+        self, caller: Caller, params: ThreadRevertParams, _row: KeyRow
+    ) -> Settled[ThreadResult]:
         """Return the result where a revert of unknown outcome has happened after all."""
         try:
             if await self._place(params) is not _Lacking.ALL_SEEN:
-                return None
+                return Settled()
             newest = await self._way.newest.read(params.thread_id)
             thread = await self._way.sight.thread(caller, params.thread_id)
         except Refusal:
-            return None
+            return Settled()
         if newest is None:
-            return None
+            return Settled()
         self._way.tell_reverted(params.thread_id, newest.id)
         last = {"last_turn_id": newest.id}
-        return ThreadResult(thread=self._judged(thread).model_copy(update=last))
+        thread = self._judged(thread).model_copy(update=last)
+        return Settled(result=ThreadResult(thread=thread))
 
     async def _send(
         self,

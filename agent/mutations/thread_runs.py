@@ -8,6 +8,7 @@ from agent.access.scopes import Caller, check_review
 from agent.app_servers.lease import Lease
 from agent.mutations.carry import Sent
 from agent.mutations.newest_turn import check_no_goal
+from agent.mutations.sizes import check_target
 from agent.mutations.taking import Taking, Wanted
 from agent.mutations.way import Way
 from agent.records.ledger import Flight
@@ -16,6 +17,11 @@ from transport.protocol.reviews import ReviewStartParams
 from transport.protocol.thread_acts import ThreadCompactParams, ThreadCompactResult
 from transport.protocol.threads import Thread
 from transport.protocol.turns import TurnResult
+
+
+def check_review_start(_caller: Caller, params: ReviewStartParams) -> None:
+    """Raise `TooLarge` for what can be reviewed nowhere."""
+    check_target(params.target)
 
 
 class ThreadRuns:

@@ -2,13 +2,20 @@
 
 from adapter.runtime import Wishes
 from adapter.shapes.history import settings_shown
-from agent.access.scopes import Caller
+from agent.access.scopes import Caller, check_wishes
 from agent.mutations.carry import Sent
 from agent.mutations.taking import Taking, Wanted
 from agent.mutations.way import Way
 from agent.records.ledger import Flight
+from transport.errors import InvalidParams
 from transport.protocol.methods import THREAD_SETTINGS
 from transport.protocol.threads import ThreadResult, ThreadSettingsParams
+
+
+def check_settings_change(caller: Caller, params: ThreadSettingsParams) -> None:
+    """Raise `InvalidParams`, `Forbidden` for what can be set on no thread."""
+    _check_names_something(params)
+    check_wishes(caller, sandbox=params.sandbox, policy=params.approval_policy)
 
 
 class SettingsChange:
@@ -19,11 +26,7 @@ class SettingsChange:
         self._taking = taking
 
     async def run(
-        self,
-        caller: Caller,
-        params: ThreadSettingsParams,
-        folder: str | None,
-        flight: Flight,
+        self, caller: Caller, params: ThreadSettingsParams, flight: Flight
     ) -> ThreadResult:
         """Change them; return the thread as it is then. Raises: Refusal."""
         wanted = Wanted(thread_id=params.thread_id, allow_pending=params.allow_pending)
@@ -31,7 +34,7 @@ class SettingsChange:
             model=params.model,
             effort=params.effort,
             mode=params.mode,
-            cwd=folder,
+            cwd=await self._way.folder(caller, params.cwd),
             sandbox=params.sandbox,
             approval_policy=params.approval_policy,
         )
@@ -51,3 +54,19 @@ class SettingsChange:
                 return result
 
             return await self._way.carrier.carry(flight, lease, steps)
+
+
+def _check_names_something(params: ThreadSettingsParams) -> None:
+    named = (
+        params.model,
+        params.effort,
+        params.mode,
+        params.sandbox,
+        params.approval_policy,
+        params.cwd,
+    )
+    if not any(named):
+        raise InvalidParams(
+            "Name at least one setting to change.",
+            data={"field": "model", "reason": "nothing is named"},
+        )

@@ -5,12 +5,20 @@ leaves nothing.
 """
 
 from adapter.runtime import NewThread, Wishes
-from agent.access.scopes import Caller, check_alive, check_settings
+from agent.access.scopes import Caller, check_alive, check_settings, check_wishes
 from agent.mutations.carry import Sent
+from agent.mutations.sizes import check_schema, check_size
 from agent.mutations.way import Way
 from agent.records.ledger import Flight
 from transport.protocol.methods import THREAD_START
 from transport.protocol.threads import ThreadStartParams, ThreadStartResult
+
+
+def check_thread_start(caller: Caller, params: ThreadStartParams) -> None:
+    """Raise `TooLarge`, `Forbidden` for what can be begun nowhere."""
+    check_size(params.input)
+    check_schema(params.output_schema)
+    check_wishes(caller, sandbox=params.sandbox, policy=params.approval_policy)
 
 
 class ThreadStart:
@@ -20,9 +28,10 @@ class ThreadStart:
         self._way = way
 
     async def run(
-        self, caller: Caller, params: ThreadStartParams, folder: str, flight: Flight
+        self, caller: Caller, params: ThreadStartParams, flight: Flight
     ) -> ThreadStartResult:
         """Go the way, from the first look to the record. Raises: Refusal."""
+        folder = await self._way.sight.folder(caller, params.cwd)
         check_alive(caller)
         self._way.keeper.check()
         await self._way.inputs.prepare(caller, params.input, folder)

@@ -15,11 +15,13 @@ from agent.app_servers.lease import Lease
 from agent.mutations.carry import Sent
 from agent.mutations.newest_turn import running_turn
 from agent.mutations.refusals import other_last_turn, owned_elsewhere, running
+from agent.mutations.sizes import check_size
 from agent.mutations.taking import check_root
 from agent.mutations.way import Way
 from agent.records.ledger import Flight
 from transport.errors import Refusal
 from transport.protocol.methods import TURN_START, TURN_STEER
+from transport.protocol.threads import Thread
 from transport.protocol.turns import (
     TurnStartParams,
     TurnStartResult,
@@ -35,6 +37,11 @@ _TAKES_NONE: Final = (
 _STEERED: Final = "steered"
 
 
+def check_turn_steer(_caller: Caller, params: TurnSteerParams) -> None:
+    """Raise `TooLarge` for what cannot be sent to any turn."""
+    check_size(params.input)
+
+
 class TurnSteer:
     """`turn/steer`, and `turn/start` with `delivery: steer` while a turn runs."""
 
@@ -47,6 +54,12 @@ class TurnSteer:
         if lease is None or lease.writer is None or lease.key != thread_id:
             return None
         return lease.writer.running_turn_id
+
+    async def look(
+        self, caller: Caller, params: TurnSteerParams, thread: Thread
+    ) -> None:
+        """Look at the message where its thread works. Raises: Refusal."""
+        await self._way.inputs.prepare(caller, params.input, thread.cwd)
 
     async def run(
         self, caller: Caller, params: TurnSteerParams, flight: Flight

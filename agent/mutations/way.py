@@ -1,7 +1,7 @@
 """What all mutations need on their way: the last look, a writer, a record. Trio shell.
 
 PROTOCOL.md section 3, "The way". The steps themselves: `turn_start`, `thread_start` and
-`turn_interrupt`; before them all stands `admission`.
+`turn_interrupt`; before them all stand `admission` and `passage`.
 """
 
 from collections.abc import Awaitable, Callable
@@ -88,6 +88,10 @@ class Way:
     def inside(self, caller: Caller) -> Callable[[str], bool]:
         """Return the test whether a folder lies inside the caller's roots."""
         return lambda cwd: self.sight.roots.contains(caller, cwd)
+
+    async def folder(self, caller: Caller, cwd: str | None) -> str | None:
+        """Return the folder that a client names, looked at; None: it names none."""
+        return None if cwd is None else await self.sight.folder(caller, cwd)
 
     async def open(self, caller: Caller, thread_id: str | None, guard: Guard) -> Lease:
         """Start a fresh writer. Raises: Refusal; then nothing is left."""

@@ -172,10 +172,9 @@ class MessageQueue:
         return QueueDeleteResult()
 
     async def deleted(
-        self, row: KeyRow, params: QueueDeleteParams
+        self, _caller: Caller, params: QueueDeleteParams, _row: KeyRow
     ) -> Settled[QueueDeleteResult]:
         """A `queue/delete`: it waits no more, and was not sent instead."""
-        del row
         if self.book.get(params.queue_id) is not None:
             return Settled()
         if await self._way.ledger.is_used(params.queue_id):
