@@ -104,6 +104,12 @@ class NewestTurns:
             raise self._refusal(exc, thread_id) from exc
         return page.turns[0] if page.turns else None
 
+    async def hidden(self, thread_id: str, expected: str | None) -> str | None:
+        """Return the expected turn where a crash of ours may hide it from the reader."""
+        if expected is None or not self._pool.ended_unclean(thread_id):
+            return None
+        return expected if await self._ledger.is_ours(thread_id, expected) else None
+
     async def pending(self, thread_id: str) -> PendingWork:
         """Return what loading the thread would start. Raises: Refusal."""
         try:
@@ -124,6 +130,7 @@ class NewestTurns:
         """
         last = loaded.last_turn
         if _id(last) == _id(told):
+            check_expected(expected, told, _id(told))
             return False
         if last is not None and await self._is_ours(thread_id, last):
             return True

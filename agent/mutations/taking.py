@@ -84,7 +84,8 @@ class Taking:
         """Return a lease that was loaded just now. Any failure leaves no writer."""
         thread_id, expected = wanted.thread_id, wanted.expected_last_turn_id
         newest = await self._way.newest.read(thread_id)
-        check_expected(expected, newest, newest.id if newest else None)
+        hidden = await self._way.newest.hidden(thread_id, expected)
+        check_expected(expected, newest, newest.id if newest else None, hidden)
         pending = await self._way.newest.pending(thread_id)
         check_pending(pending, allowed=wanted.allow_pending)
         guard = self._way.guard(caller, thread_id)
@@ -107,7 +108,7 @@ class Taking:
             raise
         lease.has_goal = pending.goal is not None
         flight.row = replace(flight.row, last_turn=last)
-        self._way.pool.hold(lease, loaded)
+        self._way.hold(lease, loaded)
         return lease
 
     async def _resume(self, lease: Lease, thread_id: str, guard: Guard) -> Loaded:

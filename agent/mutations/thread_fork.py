@@ -78,7 +78,7 @@ class ThreadFork:
             where = folder or loaded.settings.cwd
             parts = await self._way.inputs.prepare(caller, params.input, where)
             self._way.sight.learn([loaded.thread])
-            self._way.pool.hold(lease, loaded)
+            self._way.hold(lease, loaded)
             turn = await writer.start_turn(
                 parts,
                 client_key=params.request_key,

@@ -48,7 +48,7 @@ class ThreadStart:
             parts = await self._way.inputs.prepare(caller, params.input, folder)
             await self._way.ledger.note_thread(flight, loaded.thread.id)
             self._way.sight.learn([loaded.thread])
-            self._way.pool.hold(lease, loaded)
+            self._way.hold(lease, loaded)
             turn = await writer.start_turn(
                 parts,
                 client_key=params.request_key,

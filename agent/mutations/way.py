@@ -7,7 +7,7 @@ PROTOCOL.md section 3, "The way". The steps themselves: `turn_start`, `thread_st
 from collections.abc import Awaitable, Callable
 
 from adapter.errors import AdapterError, ChildExitedError, told_at_start, told_to_all
-from adapter.runtime import Emit, Emitted, Guard, Wishes
+from adapter.runtime import Emit, Emitted, Guard, Loaded, Wishes
 from agent.access.scopes import Caller, check_alive
 from agent.access.sight import Sight
 from agent.app_servers.lease import Lease
@@ -30,6 +30,7 @@ from transport.protocol.events import (
     ThreadChanged,
     ThreadReverted,
 )
+from transport.protocol.gateway import LeaseState
 from transport.protocol.thread_acts import ThreadForkParams
 from transport.protocol.threads import Thread
 from transport.protocol.turns import Turn, TurnStartParams
@@ -104,6 +105,12 @@ class Way:
             raise writer_down(why, at_ms=self._now_ms()) from exc
         except AdapterError as exc:
             raise self.failed_before(exc, thread_id or "") from exc
+
+    def hold(self, lease: Lease, loaded: Loaded) -> None:
+        """The thread is loaded. Raises: CodexUnavailable: the writer has died since."""
+        if self.pool.state(lease.key) is not LeaseState.LOADING:
+            raise writer_down("it ended by itself", at_ms=self._now_ms())
+        self.pool.hold(lease, loaded)
 
     def _shown(self, caller: Caller, refusal: Overloaded) -> Overloaded:
         """Name only those busy threads that exist for the caller."""

@@ -44,10 +44,11 @@ from transport.errors import (
     TooLarge,
 )
 from transport.protocol.gateway import LeaseState, Writer, WriterKind
-from transport.protocol.threads import ThreadStartParams
+from transport.protocol.threads import ThreadStartParams, ThreadStartResult
 from transport.protocol.turns import (
     TextInput,
     TurnInterruptParams,
+    TurnStartResult,
     TurnStatus,
 )
 
@@ -477,6 +478,64 @@ async def test_an_own_turn_that_a_crash_hid_is_no_conflict(
         assert result.sent.status is TurnStatus.IN_PROGRESS
         codes = [event.data.wire()["code"] for event in house.named("notice")]
         assert codes == ["turnRecovered"]
+
+
+async def test_who_expects_the_own_turn_that_a_crash_hid_is_right(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        stored = house.runtime.add("thr", "t1")
+        started = await house.door.admission.start_turn(LOCAL, send())
+        with pytest.raises(NoAnswerError):
+            crash(house, stored.hidden)
+        await trio.sleep(1)
+        result = await house.door.admission.start_turn(
+            LOCAL, send(key=OTHER_KEY, expected=started.sent.id)
+        )
+        assert result.sent.status is TurnStatus.IN_PROGRESS
+
+
+async def test_an_own_turn_that_a_crash_lost_is_not_what_anybody_continues(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        stored = house.runtime.add("thr", "t1")
+        started = await house.door.admission.start_turn(LOCAL, send())
+        with pytest.raises(NoAnswerError):
+            crash(house, stored.hidden)
+        del stored.turns[-1]
+        await trio.sleep(1)
+        with pytest.raises(Conflict):
+            await house.door.admission.start_turn(
+                LOCAL, send(key=OTHER_KEY, expected=started.sent.id)
+            )
+        await nothing_is_left(house, tmp_path, OTHER_KEY)
+
+
+@pytest.mark.parametrize("step", ["resume:done", "start_thread:done"])
+async def test_a_writer_that_dies_as_it_has_loaded_is_told_as_such(
+    step: str, tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        house.runtime.add("thr", "t1")
+
+        async def dies() -> None:
+            house.runtime.writers[0].died.set()
+            await trio.sleep(1)
+
+        house.runtime.at(step, dies)
+
+        async def act() -> TurnStartResult | ThreadStartResult:
+            if step == "resume:done":
+                return await house.door.admission.start_turn(LOCAL, send())
+            params = new(str(tmp_path))
+            return await house.door.admission.start_thread(LOCAL, params)
+
+        with pytest.raises(CodexUnavailable):
+            await act()
+        await nothing_is_left(house, tmp_path)
+        await act()
+        assert row_state(tmp_path) is RowState.DONE
 
 
 def crash(house: House, hidden: set[str]) -> None:

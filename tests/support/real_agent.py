@@ -7,6 +7,7 @@ from typing import Any
 
 import trio
 
+from adapter.runtime import Runtime
 from agent.app import Running, run_agent
 from agent.gate.writers import Watch
 from tests.support.agents import House, client_info, make_config
@@ -33,9 +34,13 @@ async def open_real_agent(
     *,
     version: str = BUNDLED,
     watch: Watch | None = None,
+    runtime: Runtime | None = None,
     **settings: Any,
 ) -> AsyncGenerator[House]:
-    """Run an Agent whose codex is the real one, on this CODEX_HOME."""
+    """Run an Agent whose codex is the real one, on this CODEX_HOME.
+
+    `runtime`: another one than that version's own file.
+    """
     config = make_config(
         home.home.parent,
         codex=str(codex_binaries()[version]),
@@ -45,7 +50,13 @@ async def open_real_agent(
     )
 
     async def run(*, task_status: trio.TaskStatus[Running]) -> None:
-        await run_agent(config, watch=watch, harden=False, task_status=task_status)
+        await run_agent(
+            config,
+            runtime=runtime,
+            watch=watch,
+            harden=False,
+            task_status=task_status,
+        )
 
     async with open_background(run) as running:
         yield House(
