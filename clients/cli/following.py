@@ -43,7 +43,6 @@ class _Follower:
 
     screen: Screen
     client: Client
-    shared: bool
     watch: TurnWatch = field(default_factory=TurnWatch)
     early: list[ClientEvent] = field(default_factory=list[ClientEvent])
     transcript: Transcript | None = None
@@ -60,7 +59,6 @@ class _Follower:
         self.watch.expect(turn.id)
         self.transcript = Transcript(
             root=self.thread_id,
-            shared=self.shared,
             announced=turn.id,
             me=self.client.opened.device.id,
         )
@@ -165,7 +163,7 @@ async def follow_turn(
     `selection`: the thread that is meant; None where it comes into being by the call.
     Raises what `start` raises.
     """
-    follower = _Follower(screen, client, shared=selection is None)
+    follower = _Follower(screen, client)
     threads = "all" if selection is None else [selection]
     try:
         async with client.subscribe(threads) as events:

@@ -18,12 +18,17 @@ class Headings:
 
     def meet(self, event: EventSeen) -> None:
         """Learn which threads are sub-agents."""
-        if event.thread_id is None or event.root_thread_id is None:
-            return
-        title = self._agents.setdefault(event.thread_id, "")
-        if isinstance(event.data, ThreadStarted | ThreadChanged):
-            title = event.data.thread.title or title
-        self._agents[event.thread_id] = title
+        self.meet_thread(event.thread_id, event.root_thread_id)
+        if event.thread_id in self._agents and isinstance(
+            event.data, ThreadStarted | ThreadChanged
+        ):
+            title = event.data.thread.title
+            self._agents[event.thread_id] = title or self._agents[event.thread_id]
+
+    def meet_thread(self, thread_id: str | None, root_thread_id: str | None) -> None:
+        """Learn that a thread with a root is a sub-agent."""
+        if thread_id is not None and root_thread_id is not None:
+            self._agents.setdefault(thread_id, "")
 
     def before(self, thread_id: str | None) -> list[Line]:
         """Return the heading that lines of this thread need, if they need one."""

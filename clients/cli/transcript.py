@@ -72,8 +72,7 @@ class _Told:
 class Transcript:
     """One growing text. `names`: titles of threads; without it, one thread is told.
 
-    `root`: tell only this thread and its sub-agents, whatever else comes. `shared`:
-    other threads do come, so that an item in progress need not be ours. `announced`: the
+    `root`: tell only this thread and its sub-agents, whatever else comes. `announced`: the
     turn whose start was told already. `me`: the id of this device. `devices`: names of
     others by their ids, as far as known.
     """
@@ -83,7 +82,6 @@ class Transcript:
         *,
         root: str | None = None,
         names: dict[str, str] | None = None,
-        shared: bool = False,
         announced: str | None = None,
         me: str | None = None,
         devices: Mapping[str, str] | None = None,
@@ -94,9 +92,7 @@ class Transcript:
         self._root = root
         self._names = names
         self._headings = Headings(root=root, names=names)
-        self._shared = shared
         self._folders: dict[str, str] = {}  # of threads, as far as told
-        self._turns: set[str] = set()  # of the root, as far as seen
         self._told: dict[int, _Told] = {}
         self._streaming: int | None = None  # whose text the last line is
         self._asked_ids: set[str] = set()  # approvals told, and not ended
@@ -145,7 +141,6 @@ class Transcript:
     def _event(self, event: EventSeen, clock: Clock) -> Iterator[Piece]:
         match event.data:
             case ItemStarted(ref=ref, item=item):
-                self._turns.add(item.turn_id)
                 if ref not in self._told:
                     self._told[ref] = _Told(item, event.thread_id)
                     yield from self._started(event.thread_id, ref, item)
@@ -239,13 +234,13 @@ class Transcript:
                 yield from self._caught_up(one)
 
     def _is_ours(self, one: Open) -> bool:
-        known = one.ref in self._told or one.item.turn_id in self._turns
-        return known or not self._shared
+        return self._root in {None, one.thread_id, one.root_thread_id}
 
     def _caught_up(self, one: Open) -> Iterator[Piece]:
+        self._headings.meet_thread(one.thread_id, one.root_thread_id)
         if one.ref not in self._told:
-            yield from self._started(None, one.ref, one.item)
-        told = self._told.setdefault(one.ref, _Told(one.item))
+            yield from self._started(one.thread_id, one.ref, one.item)
+        told = self._told.setdefault(one.ref, _Told(one.item, one.thread_id))
         match one.item:
             case AgentMessage(text=text) | Plan(text=text) if text.startswith(
                 told.text

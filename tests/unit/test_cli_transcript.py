@@ -224,6 +224,22 @@ def test_whoever_comes_late_sees_the_open_message_from_its_beginning() -> None:
     assert shown == "codex  so far and on\n"
 
 
+def test_an_open_item_is_placed_though_its_turn_was_not_told() -> None:
+    shop = samples.message("for the shop", RUNNING)
+    blog = samples.message("for the blog", RUNNING)
+    opened = (
+        Open(ref=1, seq=1, item=shop, thread_id=SHOP),
+        Open(ref=2, seq=2, item=blog, thread_id=BLOG),
+        Open(ref=3, seq=3, item=shop, thread_id="child", root_thread_id=SHOP),
+    )
+    names = {SHOP: "Shop", BLOG: "Blog"}
+    assert told(Transcript(names=names), [resumed("gap", *opened[:2])]).endswith(
+        f"── {SHOP}  Shop\ncodex  for the shop\n── {BLOG}  Blog\ncodex  for the blog\n"
+    )
+    one = told(Transcript(root=SHOP), [resumed("new", *opened)])
+    assert one == "codex  for the shop\n── sub-agent child\ncodex  for the shop\n"
+
+
 def test_after_a_lost_link_nothing_is_told_twice_and_nothing_is_missing() -> None:
     story = Story()
     more = Open(ref=1, seq=9, item=samples.message("one two ", RUNNING))
@@ -257,11 +273,11 @@ def test_other_threads_of_a_shared_subscription_are_not_told() -> None:
     story = Story()
     foreign = samples.message("secret", RUNNING).model_copy(update={"turn_id": "t-x"})
     shown = told(
-        Transcript(root=SHOP, shared=True),
+        Transcript(root=SHOP),
         [
             story.event(ItemStarted(ref=1, item=foreign), BLOG),
             story.delta(1, "secret"),
-            resumed("gap", Open(ref=2, seq=1, item=foreign)),
+            resumed("gap", Open(ref=2, seq=1, item=foreign, thread_id=BLOG)),
             story.event(TurnCompleted(turn=samples.turn("t-x")), BLOG),
         ],
     )
