@@ -23,7 +23,7 @@ from agent.mutations.refusals import outcome_unknown, storage_failed
 from agent.offload import Runner, in_thread
 from agent.records.ages import Ages, Instant
 from agent.records.audit import Audit
-from agent.records.store import KeyRow, RowState, Store
+from agent.records.store import UNNAMED_IS_UNDONE, KeyRow, RowState, Store
 from transport.errors import Conflict, OutcomeUnknown, Overloaded, Refusal
 from transport.protocol.base import Params, WireModel
 
@@ -258,10 +258,17 @@ class Ledger:
         self._store.hand(row)
 
     async def note_thread(self, flight: Flight, thread_id: str) -> None:
-        """Codex has told the id of the thread that this act makes."""
+        """Codex has told the id of the thread that this act makes.
+
+        Raises: Internal where the act must not go on without that on the disk.
+        """
         flight.row = replace(flight.row, thread=thread_id)
-        with suppress(StoreUnavailableError):  # the row without it still says unknown
+        try:
             await self._run(partial(self._store.put, flight.row))
+        except StoreUnavailableError as exc:
+            if flight.row.method == UNNAMED_IS_UNDONE:
+                raise storage_failed("ledger") from exc
+            # Else the row says unknown without it, too.
 
     async def done(
         self, flight: Flight, result: WireModel, turn_id: str | None = None

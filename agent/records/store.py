@@ -54,10 +54,9 @@ CREATE TABLE IF NOT EXISTS clock (
 );
 """
 _VERSION: Final = 2
-_UNTIL: Final = """
-ALTER TABLE queue ADD COLUMN until INTEGER NOT NULL DEFAULT 0;
-UPDATE queue SET until = expires_at;
-"""
+UNNAMED_IS_UNDONE: Final = "thread/start"
+"""Nothing of a new thread is stored before its first turn, and that is handed over only
+once the row names the thread."""
 _COLUMNS: Final = (
     "device, key, digest, method, state, thread, last_turn, turn, outcome, at"
 )
@@ -176,8 +175,16 @@ class Store:
             db.execute("DELETE FROM keys WHERE device = ? AND key = ?", (device, key))
 
     def recover(self) -> int:
-        """At start: what was handed and not answered is unknown. Return how many."""
-        with self._using() as db:
+        """At start: what was handed and not answered is unknown; return how many.
+
+        A new thread that Codex had not named yet certainly is not there: its key is free.
+        """
+        with self.transaction() as db:
+            db.execute(
+                "DELETE FROM keys WHERE state = 'handed' AND method = ?"
+                " AND thread IS NULL",
+                (UNNAMED_IS_UNDONE,),
+            )
             return db.execute(
                 "UPDATE keys SET state = 'unknown' WHERE state = 'handed'"
             ).rowcount
@@ -269,12 +276,15 @@ def _prepare(db: sqlite3.Connection) -> None:
     if version > _VERSION:
         reason = f"written by a newer version (format {version})"
         raise StoreUnavailableError(reason)
+    if version < _VERSION and db.execute("SELECT 1 FROM sqlite_master").fetchone():
+        raise StoreUnavailableError(
+            f"written before the first release (format {version}): move it away; what "
+            "waited in it is not sent, and request keys from before are forgotten"
+        )
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = FULL")
-    columns = {row[1] for row in db.execute("PRAGMA table_info(queue)")}
-    older = _UNTIL if columns and "until" not in columns else ""
     mark = f"PRAGMA user_version = {_VERSION};"
-    db.executescript(f"BEGIN IMMEDIATE; {older} {_SCHEMA} {mark} COMMIT;")
+    db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} {mark} COMMIT;")
 
 
 def _row(values: tuple[str, str, str, str, str, str, str, str, str, int]) -> KeyRow:

@@ -22,6 +22,7 @@ from tests.support.fake_runtime import FakeRuntime
 from transport.client import Client, open_client
 from transport.errors import (
     Conflict,
+    Internal,
     NotFound,
     OutcomeUnknown,
     Refusal,
@@ -107,6 +108,38 @@ async def test_an_agent_killed_at_any_stage_sends_no_message_twice(
                     await start(house)
                 assert caught.value.data["newTurns"] == 0
         assert sent(runtime).count(("go on", KEY)) == (1 if arrived or again else 0)
+
+
+@pytest.mark.parametrize(
+    ("stage", "named"),
+    [("start_thread", False), ("start_thread:done", False), ("start_turn", True)],
+)
+async def test_a_new_thread_that_had_no_name_when_the_agent_died_is_made_by_the_repeat(
+    stage: str, named: bool, tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    runtime = FakeRuntime()
+    store = MortalStore.open(tmp_path / "ledger.sqlite")
+
+    def kill() -> None:
+        store.killed = True
+
+    async with open_house(tmp_path, runtime=runtime, store=store) as house:
+        runtime.at(stage, kill)
+        if named:  # its process goes on for a moment, and hands the message over
+            await _new(house)
+        else:
+            with pytest.raises(Internal):  # nothing is sent that is not on the disk
+                await _new(house)
+            assert sent(runtime) == []
+    runtime.threads.clear()  # its first turn was not stored
+    after = next_run(tmp_path, runtime)
+    async with open_house(tmp_path, runtime=runtime, store=after) as house:
+        if named:
+            with pytest.raises(OutcomeUnknown):
+                await _new(house)
+        else:
+            await _new(house)
+        assert sent(runtime) == [("begin", KEY)]
 
 
 async def test_an_agent_killed_once_the_outcome_is_recorded_tells_it_again(

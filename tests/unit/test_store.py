@@ -80,6 +80,22 @@ def test_after_a_restart_what_was_handed_is_unknown_and_the_rest_stays(
     assert not store.has_unknown("other")
 
 
+def test_a_new_thread_without_a_name_is_forgotten_at_a_restart_and_no_other_row(
+    store: Store,
+) -> None:
+    unnamed = replace(ROW, method="thread/start", thread=None)
+    store.hand(replace(unnamed, key="free"))
+    store.hand(replace(unnamed, key="named", thread="thr"))
+    store.hand(replace(unnamed, key="other", method="gateway/lock"))
+    store.put(replace(unnamed, key="told", state=RowState.UNKNOWN))
+    assert store.recover() == 2
+    assert store.find("d1", "free") is None
+    for key in ("named", "other", "told"):
+        row = store.find("d1", key)
+        assert row is not None
+        assert row.state is RowState.UNKNOWN
+
+
 def test_turns_that_we_started_are_known_again(store: Store) -> None:
     store.hand(ROW)
     store.put(replace(ROW, state=RowState.DONE, turn="t2", outcome="{}"))
@@ -136,6 +152,20 @@ def test_a_ledger_of_a_newer_version_is_not_touched(tmp_path: Path) -> None:
     db.close()
     with pytest.raises(StoreUnavailableError, match="newer"):
         Store.open(path)
+
+
+def test_a_ledger_from_before_the_first_release_is_refused_and_not_touched(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "ledger.sqlite"
+    db = sqlite3.connect(path)
+    db.execute("CREATE TABLE queue (id TEXT)")
+    db.execute("PRAGMA user_version = 1")
+    db.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreUnavailableError, match="move it away"):
+        Store.open(path)
+    assert path.read_bytes() == before
 
 
 def test_a_disk_that_is_full_is_told_and_nothing_is_half_written(
