@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import trio
 
@@ -117,8 +117,17 @@ async def open_agent(
         yield House(running=running, runtime=fake, watch=look, config=config)
 
 
+class Doored(Protocol):
+    """A running Agent, wherever it runs."""
+
+    @property
+    def admin(self) -> AdminTarget:
+        """The workstation's own door."""
+        ...
+
+
 async def pair_device(
-    house: House,
+    house: Doored,
     *,
     scopes: Sequence[str] = ("read",),
     only: Sequence[Path] | None = None,
