@@ -111,6 +111,17 @@ PARAMS: dict[str, dict[str, Any]] = {
     },
     "thread/goal/pause": {"threadId": "thr_1", "requestKey": "k" * 16},
     "thread/goal/clear": {"threadId": "thr_1", "requestKey": "k" * 16},
+    "thread/compact": {"threadId": "thr_1", "requestKey": "k" * 16},
+    "thread/revert": {
+        "threadId": "thr_1",
+        "beforeTurnId": "t2",
+        "requestKey": "k" * 16,
+    },
+    "review/start": {
+        "threadId": "thr_1",
+        "target": {"type": "uncommitted"},
+        "requestKey": "k" * 16,
+    },
 }
 OWNERS_PARAMS: dict[str, dict[str, Any]] = {
     "device/grant": {"deviceId": "0" * 16, "scopes": ["write"]},
