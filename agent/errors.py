@@ -26,7 +26,13 @@ class ConfigError(AgentError):
 
 
 class StorageError(AgentError):
-    """The state folder could not be written or read (full, read-only, damaged)."""
+    """The state folder could not be written or read (full, read-only, damaged).
+
+    `str()` names the file, where one is given, and the reason.
+    """
+
+    def __str__(self) -> str:
+        return ": ".join(map(str, self.args))
 
 
 class AuditUnavailableError(StorageError):

@@ -163,8 +163,9 @@ def test_a_ledger_from_before_the_first_release_is_refused_and_not_touched(
     db.execute("PRAGMA user_version = 1")
     db.close()
     before = path.read_bytes()
-    with pytest.raises(StoreUnavailableError, match="move it away"):
+    with pytest.raises(StoreUnavailableError, match="move it away") as caught:
         Store.open(path)
+    assert str(caught.value).startswith(f"{path}: written before the first release")
     assert path.read_bytes() == before
 
 
