@@ -19,7 +19,7 @@ from tests.support.door import LOCAL, send
 from tests.support.fake_desktop import APP, open_program, place, shell
 from tests.support.foreign import ForeignRefusedError, open_foreign
 from tests.support.measures import in_time
-from tests.support.real_door import open_door
+from tests.support.real_door import open_door, wait_open
 from transport.errors import CodexUnavailable, ThreadOwnedElsewhere
 from transport.protocol.gateway import LeaseState
 from transport.protocol.threads import ThreadListParams, ThreadReadParams, ThreadStatus
@@ -57,6 +57,7 @@ async def test_a_thread_that_another_codex_holds_is_refused_by_its_name_then_con
             codex = codex_binaries()[version]
             async with open_foreign(codex, home.environ) as foreign:
                 thread_id = await foreign.start_thread(home.workspace, "from afar")
+                await wait_open(door)  # its version is asked for, which takes a moment
                 with pytest.raises(ThreadOwnedElsewhere) as caught:
                     params = send(thread_id, "and from here", key=key(1), wait_ms=1_000)
                     await door.admission.start_turn(LOCAL, params)

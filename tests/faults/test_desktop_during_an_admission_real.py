@@ -22,7 +22,7 @@ from tests.support.door import LOCAL, send
 from tests.support.fake_desktop import APP, place, shell
 from tests.support.foreign import open_foreign
 from tests.support.other_codexes import resume_when_free
-from tests.support.real_door import open_door
+from tests.support.real_door import open_door, wait_open
 from transport.errors import CodexUnavailable
 from transport.protocol.turns import TurnStartResult
 
@@ -152,8 +152,7 @@ async def test_a_desktop_at_a_step_of_an_admission_gets_the_thread(
                 desktop.ended_at_last(),
                 open_foreign(codex, home.environ) as other,
             ):
-                while not door.keeper.is_open:  # its version is asked for
-                    await door.keeper.changed.wait()
+                await wait_open(door)
                 at_look(door.keeper, desktop, step, monkeypatch)
                 if step == LAST:
                     result = await start(door, thread)

@@ -47,7 +47,8 @@ async def open_door(
                 store=store,
                 audit=audit,
             )
-            await readers.start(door.supervisor.serve)
+            readers.start_soon(door.supervisor.serve)
+            await door.supervisor.tried.wait()
             assert door.watch is not None
             await readers.start(door.watch.serve)
             yield door
@@ -55,3 +56,9 @@ async def open_door(
         readers.cancel_scope.cancel(reason="test is over")
     store.close()
     audit.close()
+
+
+async def wait_open(door: Door) -> None:
+    """Return when the gate is open: an engine's version is asked for when it is seen."""
+    door.keeper.look()
+    await door.keeper.wait_open()
