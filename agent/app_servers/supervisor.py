@@ -12,7 +12,14 @@ from typing import Final
 import trio
 
 from adapter.errors import AdapterError, told_at_start, told_to_all
-from adapter.runtime import Emit, Emitted, Reader, Runtime, RuntimeInfo
+from adapter.runtime import (
+    Emit,
+    Emitted,
+    Reader,
+    Runtime,
+    RuntimeEvent,
+    RuntimeInfo,
+)
 from agent.app_servers.restart import RestartPolicy
 from agent.faults import fault_of
 from transport.errors import CodexUnavailable
@@ -48,6 +55,7 @@ class Supervisor:
     ) -> None:
         self._runtime = runtime
         self._emit = emit
+        self._listener: Emit | None = None
         self._now_ms = now_ms
         self.on_change = on_change
         self.hold_s = hold_s
@@ -91,6 +99,16 @@ class Supervisor:
             raise runtime_down(self._state, at_ms=self._now_ms())
         return self._reader
 
+    def listen(self, listener: Emit) -> None:
+        """Call `listener` with all that is told of the store, after it was emitted."""
+        self._listener = listener
+
+    def tell(self, event: RuntimeEvent) -> None:
+        """Emit what has become of a thread in the store, or of the runtime."""
+        self._emit(event)
+        if self._listener is not None:
+            self._listener(event)
+
     async def serve(self) -> None:
         """Run the reader until cancelled. See `tried`: an Agent without a runtime still
         says what is wrong."""
@@ -99,7 +117,7 @@ class Supervisor:
             await self._hold()
             served = False
             try:
-                async with self._runtime.open_reader(self._emit) as reader:
+                async with self._runtime.open_reader(self.tell) as reader:
                     self._ready(reader)
                     served = True
                     await trio.sleep_forever()
@@ -146,7 +164,7 @@ class Supervisor:
         )
         self.tried.set()
         data = RuntimeChanged(runtime=self._state)
-        self._emit(Emitted(at=at, thread_id=None, data=data))
+        self.tell(Emitted(at=at, thread_id=None, data=data))
         if self.on_change is not None:
             self.on_change()
 

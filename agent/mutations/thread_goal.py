@@ -12,7 +12,6 @@ from adapter.errors import AdapterError
 from adapter.runtime import Guard
 from agent.access.scopes import Caller, check_alive
 from agent.app_servers.lease import Lease
-from agent.app_servers.supervisor import Supervisor
 from agent.mutations.carry import Sent
 from agent.mutations.refusals import owned_elsewhere
 from agent.mutations.taking import Taking, Wanted
@@ -38,12 +37,10 @@ class ThreadGoal:
         way: Way,
         taking: Taking,
         *,
-        supervisor: Supervisor,
         head: Callable[[], int],
     ) -> None:
         self._way = way
         self._taking = taking
-        self._supervisor = supervisor
         self._head = head
 
     async def get(self, caller: Caller, params: GoalGetParams) -> GoalGetResult:
@@ -51,7 +48,7 @@ class ThreadGoal:
         head = self._head()
         await self._way.sight.thread(caller, params.thread_id)
         try:
-            goal = await self._supervisor.reader.goal(params.thread_id)
+            goal = await self._way.supervisor.reader.goal(params.thread_id)
         except AdapterError as exc:
             raise self._way.failed_before(exc, params.thread_id) from exc
         return GoalGetResult(goal=goal, head=head)
@@ -89,7 +86,7 @@ class ThreadGoal:
                 await writer.pause_goal(guard=guard)
                 lease.has_goal = False
                 return await writer.goal()
-            reader = self._supervisor.reader
+            reader = self._way.supervisor.reader
             await reader.pause_goal(params.thread_id, guard=guard)
             return await reader.goal(params.thread_id)
 
@@ -109,7 +106,7 @@ class ThreadGoal:
                 await writer.clear_goal(guard=guard)
                 lease.has_goal = False
                 return await writer.goal()
-            reader = self._supervisor.reader
+            reader = self._way.supervisor.reader
             await reader.clear_goal(params.thread_id, guard=guard)
             return await reader.goal(params.thread_id)
 

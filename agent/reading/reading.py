@@ -152,6 +152,10 @@ class Reading:
         holders = self._watch.holders([row.id for row in rows])
         return [self._stands(row, holders.get(row.id)) for row in rows]
 
+    def judged_one(self, row: Thread) -> Thread:
+        """Return one thread of the store as it stands."""
+        return self.judged([row])[0]
+
     def _stands(self, thread: Thread, holder: Writer | None) -> Thread:
         lease = self._pool.lease_of(thread.id)
         if lease is not None:
