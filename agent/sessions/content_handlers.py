@@ -1,59 +1,58 @@
-"""Handlers of what threads hold and of acts on whole threads. Trio shell, no decisions.
+"""Handlers of what threads hold, and of files. Trio shell, no decisions.
 
-PROTOCOL.md section 4; the table of all is in `agent/sessions/handlers.py`.
+PROTOCOL.md section 4; the table of all is in `agent/sessions/handlers.py`. Pictures of
+what was read can be asked for from then on.
 """
 
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Iterator
+from functools import partial
 
 from agent.access.scopes import Caller
 from agent.door import Door
-from agent.mutations.thread_wishes import Archive, Delete, Rename, Unarchive, Wish
-from agent.sessions.router import Call, Handler
+from agent.sessions.rows import Row, for_caller
 from transport.protocol import methods
-from transport.protocol.base import ThreadMutationParams, WireModel
 from transport.protocol.contents import ItemListParams, ItemListResult
-
-P = TypeVar("P")
-A = TypeVar("A", bound=ThreadMutationParams)
-R = TypeVar("R", bound=WireModel)
+from transport.protocol.threads import ThreadReadParams, ThreadReadResult
+from transport.protocol.turns import TurnListParams, TurnListResult
 
 
-def content_handlers(door: Door) -> dict[str, Handler]:
-    """Return the handler of each method, by its name."""
+def content_handlers(door: Door) -> Iterator[Row]:
+    """Return the rows of what threads hold, and of files."""
     contents = door.contents
-
-    def wishing(wish: Wish[A, R]) -> Handler:
-        async def handler(call: Call, params: A) -> WireModel:
-            return await door.thread_acts.run(call.rights.caller, wish, params)
-
-        return handler
-
-    async def item_list(call: Call, params: ItemListParams) -> ItemListResult:
-        result = await contents.item_list(call.rights.caller, params)
-        door.pictures.learn(params.thread_id, result.items)
-        return result
-
-    return {
-        methods.ITEM_LIST.name: item_list,
-        methods.ITEM_OUTPUT.name: _for_caller(contents.item_output),
-        methods.THREAD_DIFF.name: _for_caller(contents.thread_diff),
-        methods.THREAD_SEARCH.name: _for_caller(contents.search),
-        methods.THREAD_FIND.name: _for_caller(contents.find),
-        methods.FILE_SEARCH.name: _for_caller(door.file_search.search),
-        methods.THREAD_FORK.name: _for_caller(door.thread_fork.run),
-        methods.THREAD_COMPACT.name: _for_caller(door.admission.compact),
-        methods.THREAD_REVERT.name: _for_caller(door.admission.revert),
-        methods.REVIEW_START.name: _for_caller(door.admission.review),
-        methods.THREAD_RENAME.name: wishing(Rename()),
-        methods.THREAD_ARCHIVE.name: wishing(Archive()),
-        methods.THREAD_UNARCHIVE.name: wishing(Unarchive()),
-        methods.THREAD_DELETE.name: wishing(Delete()),
-    }
+    yield for_caller(methods.THREAD_LIST, door.reading.thread_list)
+    yield for_caller(methods.THREAD_READ, partial(_thread_read, door))
+    yield for_caller(methods.TURN_LIST, partial(_turn_list, door))
+    yield for_caller(methods.ITEM_LIST, partial(_item_list, door))
+    yield for_caller(methods.ITEM_OUTPUT, contents.item_output)
+    yield for_caller(methods.THREAD_DIFF, contents.thread_diff)
+    yield for_caller(methods.THREAD_SEARCH, contents.search)
+    yield for_caller(methods.THREAD_FIND, contents.find)
+    yield for_caller(methods.FILE_SEARCH, door.file_search.search)
+    yield for_caller(methods.BLOB_BEGIN, door.blobs.begin)
+    yield for_caller(methods.BLOB_CHUNK, door.blobs.chunk)
+    yield for_caller(methods.BLOB_COMMIT, door.blobs.commit)
+    yield for_caller(methods.BLOB_READ, door.pictures.read)
 
 
-def _for_caller(act: Callable[[Caller, P], Awaitable[WireModel]]) -> Handler:
-    async def handler(call: Call, params: P) -> WireModel:
-        return await act(call.rights.caller, params)
+async def _thread_read(
+    door: Door, caller: Caller, params: ThreadReadParams
+) -> ThreadReadResult:
+    result = await door.reading.thread_read(caller, params)
+    door.pictures.learn_turns(result.turns)
+    return result
 
-    return handler
+
+async def _turn_list(
+    door: Door, caller: Caller, params: TurnListParams
+) -> TurnListResult:
+    result = await door.reading.turn_list(caller, params)
+    door.pictures.learn_turns(result.turns)
+    return result
+
+
+async def _item_list(
+    door: Door, caller: Caller, params: ItemListParams
+) -> ItemListResult:
+    result = await door.contents.item_list(caller, params)
+    door.pictures.learn(params.thread_id, result.items)
+    return result
