@@ -21,6 +21,7 @@ from clients.cli.scripted_answers import Rule
 from tests.support.agents import client_info, pair_device
 from tests.support.codex import CodexHome, codex_binaries, open_codex_home
 from tests.support.cut_line import Relay, open_line
+from tests.support.door import FakeWatch
 from tests.support.real_agent import open_real_agent, send_params
 from tests.support.screens import Screen, open_screen
 from tests.support.served_agent import app_servers, freeze
@@ -193,8 +194,13 @@ class Play:
 async def open_play(
     home: CodexHome, version: str, rng: random.Random
 ) -> AsyncGenerator[Play]:
-    """Set the stage: a thread with one turn, a warm writer, two devices that look on."""
-    async with open_real_agent(home, version=version, doors=DOORS) as house:
+    """Set the stage: a thread with one turn, a warm writer, two devices that look on.
+
+    Other programs of this machine are no part of it.
+    """
+    async with open_real_agent(
+        home, version=version, watch=FakeWatch(), doors=DOORS
+    ) as house:
         rights = ("read", "write", "approve")
         phone = await pair_device(house, scopes=rights, name="phone")
         tablet = await pair_device(house, scopes=rights, name="tablet")
