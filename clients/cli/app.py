@@ -45,6 +45,27 @@ _GAP: Final = 6  # columns around a name, as Typer counts them
 class SectionedGroup(TyperGroup):
     """The program: its help lists commands in sections; what is in none comes last."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read what stands before the command; an option of its own goes behind it."""
+        first = args[0].partition("=")[0] if args else ""
+        if self._is_misplaced(first, ctx):
+            command = next((word for word in args if word in self.commands), "COMMAND")
+            ctx.fail(
+                f"{first} goes behind the command: `threadgate {command} {first} …`"
+            )
+        return super().parse_args(ctx, args)
+
+    def _is_misplaced(self, word: str, ctx: Any) -> bool:
+        """Whether this is no option of the program's, but one of some command's."""
+        own = {name for one in self.get_params(ctx) for name in one.opts}
+        theirs = {
+            name
+            for command in self.commands.values()
+            for one in command.params
+            for name in one.opts
+        }
+        return word.startswith("-") and word in theirs - own
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the sections."""
         del ctx

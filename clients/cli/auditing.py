@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, tzinfo
+from typing import Final
 
 from clients.cli.doors import open_local
 from clients.cli.exits import ExitCode
@@ -13,9 +14,14 @@ from clients.cli.style import Line, Span, dim, line
 from transport.protocol.admin import AuditEntry, AuditListParams
 from transport.protocol.methods import AUDIT_LIST
 
+_COMINGS: Final = "session/open"  # most of the log, and nothing was done in it
 
-async def audit(screen: Screen, *, count: int) -> ExitCode:
-    """Show the newest entries; JSON lines for a program."""
+
+async def audit(screen: Screen, *, count: int, whole: bool = False) -> ExitCode:
+    """Show the newest entries; JSON lines for a program.
+
+    `whole`: also that a device came, or the workstation's own command.
+    """
     async with open_local() as client:
         entries = await list_rows(
             client,
@@ -23,6 +29,7 @@ async def audit(screen: Screen, *, count: int) -> ExitCode:
             AuditListParams(),
             lambda page: (page.entries, page.next_cursor),
             count=count,
+            keep=None if whole else lambda entry: entry.event != _COMINGS,
         )
         names = {device.id: device.name for device in await list_devices(client)}
     for entry in entries:

@@ -132,6 +132,13 @@ async def list_devices(client: Client) -> list[DeviceRow]:
     return (await client.call(DEVICE_LIST, DeviceListParams())).devices
 
 
+async def device_names(client: Client) -> dict[str, str]:
+    """Return what devices are called, by their ids; only their owner may know."""
+    if client.opened.device.id != LOCAL:
+        return {}
+    return {device.id: device.name for device in await list_devices(client)}
+
+
 async def find_device(client: Client, word: str) -> DeviceRow:
     """Return the device that is meant, by the beginning of its id or its whole name.
 

@@ -5,7 +5,7 @@ events may come before the call's answer tells which turn it is: they wait in me
 """
 
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,7 +15,7 @@ import trio
 
 from clients.cli.eventjson import event_json
 from clients.cli.exits import ExitCode, FailedError
-from clients.cli.find import pending_approvals
+from clients.cli.find import device_names, pending_approvals
 from clients.cli.inplace import InPlace
 from clients.cli.lines.threads import turn_end
 from clients.cli.screen import Screen
@@ -39,10 +39,12 @@ _UNSEEN: Final = "It may have been sent: look with `threadgate threads`."
 
 @dataclass(slots=True)
 class _Follower:
-    """What is known of the turn. `early`: events before we knew its thread."""
+    """What is known of the turn. `early`: events before we knew its thread. `devices`:
+    their names by their ids, as far as known."""
 
     screen: Screen
     client: Client
+    devices: Mapping[str, str]
     watch: TurnWatch = field(default_factory=TurnWatch)
     early: list[ClientEvent] = field(default_factory=list[ClientEvent])
     transcript: Transcript | None = None
@@ -61,6 +63,7 @@ class _Follower:
             root=self.thread_id,
             announced=turn.id,
             me=self.client.opened.device.id,
+            devices=self.devices,
         )
         for event in self.early:
             self.show(event)
@@ -163,7 +166,7 @@ async def follow_turn(
     `selection`: the thread that is meant; None where it comes into being by the call.
     Raises what `start` raises.
     """
-    follower = _Follower(screen, client)
+    follower = _Follower(screen, client, await device_names(client))
     threads = "all" if selection is None else [selection]
     try:
         async with client.subscribe(threads) as events:

@@ -22,21 +22,25 @@ async def list_rows(
     *,
     count: int | None = None,
     stop: Callable[[T], bool] | None = None,
+    keep: Callable[[T], bool] | None = None,
 ) -> list[T]:
     """Return the rows of a listing, at most `count`, up to the first that `stop` is for.
 
-    `rows`: of a page, with its next cursor. That row is not among them.
+    `rows`: of a page, with its next cursor. That row is not among them. `keep`: only
+    these rows count.
     """
     found: list[T] = []
     while count is None or len(found) < count:
-        limit = PAGE if count is None else min(PAGE, count - len(found))
+        wanted = None if count is None or keep else count - len(found)
+        limit = PAGE if wanted is None else min(PAGE, wanted)
         page = await client.call(method, params.model_copy(update={"limit": limit}))
         some, cursor = rows(page)
         for row in some:
             if stop is not None and stop(row):
                 return found
-            found.append(row)
+            if keep is None or keep(row):
+                found.append(row)
         if cursor is None:
-            return found
+            break
         params = params.model_copy(update={"cursor": cursor})
-    return found
+    return found[:count]

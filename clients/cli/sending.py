@@ -6,6 +6,7 @@ PROTOCOL.md section 4.
 from functools import partial
 
 from clients.cli.doors import LinkTeller, open_door
+from clients.cli.doubting import doubt
 from clients.cli.exits import ExitCode, FailedError
 from clients.cli.find import find_folder, find_thread
 from clients.cli.following import carry_out, in_doubt
@@ -71,6 +72,7 @@ async def send(
             request_key=key or request_key(),
             wait_ms=wait_ms,
         )
+        await doubt(screen, client, manner.model, manner.effort)
         if manner.delivery == "queue":
             return await _queue(screen, client, params)
         start = partial(_send, screen, client, params)

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from clients.cli.doors import LinkTeller, open_door
+from clients.cli.doubting import doubt
 from clients.cli.exits import ExitCode
 from clients.cli.find import find_folder, find_thread
 from clients.cli.following import carry_out
@@ -71,6 +72,7 @@ async def new(
             request_key=key or request_key(),
             wait_ms=wait_ms,
         )
+        await doubt(screen, client, manner.model, manner.effort)
         start = partial(_start, screen, client, THREAD_START, params, "new thread ")
         return await carry_out(screen, client, None, start, follow=follow)
 
@@ -105,6 +107,7 @@ async def fork(
             request_key=key or request_key(),
             wait_ms=wait_ms,
         )
+        await doubt(screen, client, manner.model, manner.effort)
         start = partial(_start, screen, client, THREAD_FORK, params, "forked to ")
         return await carry_out(screen, client, None, start, follow=follow)
 

@@ -3,6 +3,7 @@
 from dataclasses import astuple, dataclass
 
 from clients.cli.doors import open_door
+from clients.cli.doubting import doubt
 from clients.cli.exits import ExitCode
 from clients.cli.find import find_folder, find_thread
 from clients.cli.lines.settings import settings_lines
@@ -44,6 +45,7 @@ async def settings(
     async with open_door(host) as client:
         thread_id = await find_thread(client, thread)
         if any(astuple(wanted)):
+            await doubt(screen, client, wanted.model, wanted.effort)
             params = _params(client, thread_id, wanted).model_copy(
                 update={"wait_ms": wait_ms, "allow_pending": allow_pending}
             )

@@ -6,12 +6,11 @@ from clients.cli.doors import LinkTeller, open_door
 from clients.cli.eventjson import event_json
 from clients.cli.exits import ExitCode
 from clients.cli.find import (
+    device_names,
     find_thread,
-    list_devices,
     list_threads,
     pending_approvals,
 )
-from clients.cli.hosts import LOCAL
 from clients.cli.inplace import InPlace
 from clients.cli.lines.gate import gate_span
 from clients.cli.lines.threads import followed_line, thread_name
@@ -57,7 +56,7 @@ async def _tell(
         root=root,
         names=names,
         me=client.opened.device.id,
-        devices=await _devices(client),
+        devices=await device_names(client),
     )
     _greet(screen, client, root)
     if root is not None:
@@ -82,13 +81,6 @@ async def _tell(
 async def _names(client: Client) -> dict[str, str]:
     threads = await list_threads(client, ThreadListParams(), count=NAMED)
     return {thread.id: thread_name(thread) for thread in threads}
-
-
-async def _devices(client: Client) -> dict[str, str]:
-    """Return what devices are called; only their owner may know."""
-    if client.opened.device.id != LOCAL:
-        return {}
-    return {device.id: device.name for device in await list_devices(client)}
 
 
 def _greet(screen: Screen, client: Client, root: str | None) -> None:

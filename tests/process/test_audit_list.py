@@ -8,8 +8,9 @@ import pytest
 import trio
 
 from agent.records.audit import Audit
-from tests.support.agents import open_agent, pair_device
+from tests.support.agents import client_info, open_agent, pair_device
 from tests.support.cli_runs import cli_environ, run_cli
+from transport.client import open_client
 from transport.errors import InvalidParams
 
 
@@ -71,14 +72,19 @@ async def test_the_owner_sees_who_was_paired_and_when(tmp_path: Path) -> None:
     with trio.fail_after(240):
         async with open_agent(tmp_path) as house:
             device = await pair_device(house)
+            async with open_client(house.target(device), client_info()):
+                pass
             environ = {
                 **cli_environ(house.config.state_dir),
                 "THREADGATE_RUNTIME_DIR": str(house.config.runtime_dir),
             }
             ran = await run_cli("audit", environ=environ)
+            whole = await run_cli("audit", "--all", environ=environ)
             lines = await run_cli("audit", "-n", "1", "--json", environ=environ)
     assert ran.code == 0, ran
     (paired,) = [line for line in ran.out.splitlines() if "pair.accepted" in line]
     assert f"device={device.id} (phone)" in paired
+    assert "session/open" not in ran.out + lines.out  # nothing was done in these
+    assert "session/open" in whole.out.splitlines()[0]
     assert len(lines.out.splitlines()) == 1
     assert '"event"' in lines.out

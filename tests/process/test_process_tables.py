@@ -81,7 +81,7 @@ async def test_a_start_is_told_the_same_for_as_long_as_a_process_lives(
     assert one.pid not in proctable_darwin.KNOWN
 
 
-READ = proctable_linux._read
+READ: Any = attrgetter("_read")(proctable_linux)
 TELL: Any = attrgetter("_pslinux.Process.create_time")(psutil)
 
 
@@ -115,7 +115,7 @@ async def test_a_process_between_two_programs_is_read_once_it_has_an_environment
     empty = [b"", b"", b""]
 
     def read(path: Path) -> bytes:
-        return empty.pop() if path.name == "environ" and empty else READ(path)
+        return empty.pop() if path.name == "environ" and empty else bytes(READ(path))
 
     with trio.fail_after(PATIENCE_S):
         async with open_program(shell(program), environ) as one:

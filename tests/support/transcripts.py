@@ -37,6 +37,7 @@ _SIMPLE: Final = (
     (re.compile(r"\b\d+ min( \d+ s)?\b"), "5 min"),
     (re.compile(r"(?<=for one device and )5 min"), "2 min"),
     (re.compile(r"(?<!again in )\b\d+(\.\d+)? (m?s)\b"), "1 s"),
+    (re.compile(r"(?<=exit \d), 1 s$"), ""),  # said of a command that took long
 )
 
 

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from typer.testing import CliRunner
 
 from clients.cli.app import app
@@ -29,3 +30,20 @@ def test_help_lists_every_command_once_and_cuts_no_line() -> None:
             }
     assert said == set(names)
     assert [name for name, told in listed if told.endswith("...")] == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        (["--host", "desk", "status"], "`threadgate status --host …`"),
+        (["--host=desk", "status"], "`threadgate status --host …`"),
+        (["-n", "5"], "`threadgate COMMAND -n …`"),
+        (["--no-such", "status"], "No such option: --no-such"),
+    ],
+)
+def test_an_option_before_the_command_is_told_where_it_goes(
+    typed: list[str], says: str
+) -> None:
+    ran = CliRunner().invoke(app, typed)
+    assert ran.exit_code == 2
+    assert says in " ".join(ran.output.split())

@@ -99,6 +99,9 @@ def audit(
             "--count", "-n", metavar="N", min=1, max=100_000, help="At most so many."
         ),
     ] = 50,
+    whole: Annotated[
+        bool, typer.Option("--all", help="Also who connected (session/open).")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what was done here and by which device, newest first.
@@ -107,7 +110,7 @@ def audit(
     """
     from clients.cli import auditing, entry
 
-    command = partial(auditing.audit, count=count)
+    command = partial(auditing.audit, count=count, whole=whole)
     raise typer.Exit(entry.run(command, as_json=as_json))
 
 
