@@ -47,7 +47,7 @@ from agent.limits import (
     UNSAVED,
 )
 from agent.mutations import inputs
-from agent.mutations.admission import check_schema, check_size
+from agent.mutations.sizes import check_schema, check_size
 from agent.pairing.device_records import plain_name
 from agent.queue.queue_book import preview_of
 from agent.reading.approving import Approving
