@@ -105,8 +105,10 @@ def _home_in_a_moment(pid: int) -> str | None:
         try:
             if _read(_PROC / str(pid) / "environ"):
                 return _home(pid)
-        except OSError:
+        except PermissionError:
             return None
+        except OSError:  # EIO: its memory is being laid out
+            pass
         os.sched_yield()
     return None
 
@@ -150,6 +152,8 @@ def read_process(pid: int, exe: str) -> Process | None:
         return None
     if state in "ZX":
         return None
+    if home is None and not argv:
+        return None  # still between two: it has not run one instruction of this one
     return Process(pid=pid, parent=parent, started=at, exe=exe, argv=argv, home=home)
 
 

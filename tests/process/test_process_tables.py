@@ -1,5 +1,6 @@
 """What psutil tells of real processes is what /proc tells: macOS's modules, on Linux."""
 
+import errno
 import os
 import signal
 from operator import attrgetter
@@ -112,10 +113,15 @@ async def test_a_process_between_two_programs_is_read_once_it_has_an_environment
     """An exec leaves it without one for a moment: it is not taken for one of ours."""
     program = place(tmp_path, CLI)
     environ = os.environ | {"CODEX_HOME": str(tmp_path)}
-    empty = [b"", b"", b""]
+    unready: list[bytes | OSError] = [b"", OSError(errno.EIO, "no page"), b""]
 
     def read(path: Path) -> bytes:
-        return empty.pop() if path.name == "environ" and empty else bytes(READ(path))
+        if path.name != "environ" or not unready:
+            return bytes(READ(path))
+        told = unready.pop()
+        if isinstance(told, OSError):
+            raise told
+        return told
 
     with trio.fail_after(PATIENCE_S):
         async with open_program(shell(program), environ) as one:
@@ -124,6 +130,21 @@ async def test_a_process_between_two_programs_is_read_once_it_has_an_environment
     assert told is not None
     assert told.home == str(tmp_path)
     assert told.argv
+
+
+async def test_a_process_that_stays_between_two_programs_is_none_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy machine may hold an exec up: the next look will see what it became."""
+
+    def read(path: Path) -> bytes:
+        return b"" if path.name in {"environ", "cmdline"} else bytes(READ(path))
+
+    program = place(tmp_path, CLI)
+    with trio.fail_after(PATIENCE_S):
+        async with open_program(shell(program), os.environ) as one:
+            monkeypatch.setattr(proctable_linux, "_read", read)
+            assert proctable_linux.read_process(one.pid, str(program)) is None
 
 
 @pytest.mark.parametrize("table", [proctable_linux, proctable_darwin])
