@@ -8,7 +8,7 @@
 | a queued message runs at the end of a turn, or when anyone loads | `test_foreign_queue_and_goal` |
 | a `turn/start` in that moment goes into the queued turn | `test_foreign_queue_and_goal`, `test_next_turn_by_itself` |
 | of two `turn/start` at once the second goes into the first's turn | here: two messages at once |
-| a kill right behind an answer hides the turn from every list | here: killed 0 to 5 ms after; `test_thread_given_back`: a turn that a kill hid |
+| a kill right behind an answer hides the turn from every list | here: killed right behind the answer; `test_admission`: who expects the own turn that a crash hid |
 | a full output keeps a process from ending; a lock outlives it by ms | `test_child_process`: much to say; `test_codex_runtime`: our own next writer |
 | each load runs the person's login shell | here: reading runs none; `test_codex_runtime`: is not cut short; `test_closing_agent` |
 | a command cut short leaves `.git` and the like in the folder | `test_desktop_during_a_turn`: command running |

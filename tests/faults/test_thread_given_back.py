@@ -25,7 +25,6 @@ from tests.support.real_agent import (
     open_local,
     open_real_agent,
     send_params,
-    send_to_end,
     status,
     thread_ids,
 )
@@ -126,48 +125,6 @@ async def test_another_codex_has_the_thread_within_its_time(way: str) -> None:
                     said = home.model.requests[-1].user_texts
                     assert running.text in said
                     assert (await status(client)).leases == []
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("version", locking_versions()[-2:])
-async def test_a_turn_that_a_kill_hid_from_the_reader_is_no_conflict(
-    version: str,
-) -> None:
-    """Killed some ms after the response, the turn is on the disk and not in any list
-    until the thread is loaded: it is ours."""
-    codex = codex_binaries()[version]
-    with trio.fail_after(240):
-        async with open_codex_home() as home:
-            async with open_foreign(codex, home.environ) as first:
-                thread = await first.start_thread(home.workspace, "theirs")
-            async with (
-                open_real_agent(home, version=version) as house,
-                open_local(house) as client,
-            ):
-                others = set(app_servers(os.getpid()))
-                for number in range(5):
-                    params = send_params(
-                        thread, f"cut {number}", key=f"cut{number}", wait_ms=20_000
-                    )
-                    started = await client.call(TURN_START, params, timeout_s=60)
-                    (writer,) = set(app_servers(os.getpid())) - others
-                    os.kill(writer, signal.SIGKILL)
-                    while (await status(client)).leases:
-                        pass  # each is a round trip
-                    again = send_params(
-                        thread,
-                        f"next {number}",
-                        key=f"next{number}",
-                        wait_ms=20_000,
-                        expected_last_turn_id=started.sent.id,
-                    )
-                    await client.call(TURN_START, again, timeout_s=60)
-                    (writer,) = set(app_servers(os.getpid())) - others
-                    os.kill(writer, signal.SIGKILL)
-                    while (await status(client)).leases:
-                        pass
-                turn = await send_to_end(client, thread, "last", key="last")
-                assert turn.status is TurnStatus.COMPLETED
 
 
 @pytest.mark.long
