@@ -16,7 +16,7 @@ from agent.mutations.thread_locks import ThreadLocks
 from agent.mutations.way import Way
 from agent.records.ledger import Flight, Settled
 from agent.records.store import KeyRow
-from transport.protocol.base import MutationParams, ThreadMutationParams, WireModel
+from transport.protocol.base import MutationParams, WireModel, thread_of
 from transport.protocol.methods import Method
 from transport.protocol.threads import Thread
 
@@ -67,10 +67,8 @@ class Passage:
         # Before the ledger nothing may refuse what was done already: all looks are acts.
         return await self._way.ledger.once(
             caller,
-            mutation.method.name,
+            mutation.method,
             params,
-            key=params.request_key,
-            result=mutation.method.result,
             act=partial(self._patiently, caller, params, mutation),
             settle=None if settled is None else partial(settled, caller, params),
             shown=None if mutation.leaves_nothing else self._way.shown(caller),
@@ -82,13 +80,13 @@ class Passage:
         attempt = partial(self._attempt, caller, params, mutation, flight)
         if not mutation.waits:
             return await attempt()
-        thread_id = _thread_of(params)
+        thread_id = thread_of(params)
         return await self._patience.attempting(params.wait_ms, thread_id, attempt)
 
     async def _attempt(
         self, caller: Caller, params: P, mutation: Mutation[P, R], flight: Flight
     ) -> R:
-        thread_id = _thread_of(params)
+        thread_id = thread_of(params)
         if thread_id is not None:
             thread = await self._way.sight.thread(caller, thread_id)
             if mutation.look is not None:
@@ -100,7 +98,3 @@ class Passage:
             self._way.guard(caller, thread_id)()
         async with self._locks.holding(thread_id):
             return await mutation.run(caller, params, flight)
-
-
-def _thread_of(params: MutationParams) -> str | None:
-    return params.thread_id if isinstance(params, ThreadMutationParams) else None

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import trio
 
@@ -25,7 +25,13 @@ from agent.records.ages import Ages, Instant
 from agent.records.audit import Audit
 from agent.records.store import UNNAMED_IS_UNDONE, KeyRow, RowState, Store
 from transport.errors import Conflict, OutcomeUnknown, Overloaded, Refusal
-from transport.protocol.base import Params, WireModel
+from transport.protocol.base import (
+    MutationParams,
+    Params,
+    WireModel,
+    thread_of,
+)
+from transport.protocol.methods import Method
 
 R = TypeVar("R", bound=WireModel)
 Key = tuple[str, str]
@@ -97,16 +103,14 @@ class Ledger:
     async def once(
         self,
         caller: Caller,
-        method: str,
-        params: Params,
+        method: Method[Any, R],
+        params: MutationParams,
         *,
-        key: str,
-        result: type[R],
         act: Callable[[Flight], Awaitable[R]],
         settle: Settle[R] | None = None,
         shown: Callable[[KeyRow], Awaitable[None]] | None = None,
     ) -> R:
-        """Run `act` unless this key has run already; return the one outcome.
+        """Run `act` unless its key has run already; return the one outcome.
 
         `settle`: looks whether an act of unknown outcome has happened after all, which
         is then its outcome. `shown`: raises where its thread does not exist (any more)
@@ -115,40 +119,54 @@ class Ledger:
         Raises: Conflict (requestKey) for other params, OutcomeUnknown, what `act`
         raises.
         """
-        row = KeyRow(
+        row = self._row(caller, method.name, params)
+        while (other := self._flights.get((row.device, row.key))) is not None:
+            _check_same(other.row, row)
+            await other.landed.wait()
+            if (landed := _landed(other, method.result)) is not None:
+                return landed
+        flight = self._flights[row.device, row.key] = Flight(row)
+        try:
+            result = await self._flown(flight, method.result, act, settle, shown)
+        except Refusal as refusal:
+            flight.refusal = refusal
+            raise
+        else:
+            flight.result = result
+            return result
+        finally:
+            del self._flights[flight.key]
+            flight.landed.set()
+
+    def _row(self, caller: Caller, method: str, params: MutationParams) -> KeyRow:
+        return KeyRow(
             device=caller.device_id,
-            key=key,
+            key=params.request_key,
             digest=digest(method, params),
             method=method,
             state=RowState.HANDED,
-            thread=getattr(params, "thread_id", None),
+            thread=thread_of(params),
             last_turn=None,
             turn=None,
             outcome=None,
             at=self.ages().least,
         )
-        while (other := self._flights.get((row.device, key))) is not None:
-            _check_same(other.row, row)
-            await other.landed.wait()
-            if (landed := _landed(other, result)) is not None:
-                return landed
-        flight = self._flights[row.device, key] = Flight(row)
-        try:
-            known = await self._find(flight)
-            if known is None:
-                flight.result = await self._acted(flight, act, settle)
-            else:
-                _check_same(known, row)
-                if shown is not None:
-                    await shown(known)
-                flight.result = await self._repeated(flight, known, result, settle)
-            return _as(flight.result, result)
-        except Refusal as refusal:
-            flight.refusal = refusal
-            raise
-        finally:
-            del self._flights[flight.key]
-            flight.landed.set()
+
+    async def _flown(
+        self,
+        flight: Flight,
+        result: type[R],
+        act: Callable[[Flight], Awaitable[R]],
+        settle: Settle[R] | None,
+        shown: Callable[[KeyRow], Awaitable[None]] | None,
+    ) -> R:
+        known = await self._find(flight)
+        if known is None:
+            return await self._acted(flight, act, settle)
+        _check_same(known, flight.row)
+        if shown is not None:
+            await shown(known)
+        return await self._repeated(flight, known, result, settle)
 
     async def _acted(
         self,

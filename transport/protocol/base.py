@@ -75,6 +75,11 @@ class ThreadMutationParams(MutationParams):
     thread_id: WireId
 
 
+def thread_of(params: MutationParams) -> str | None:
+    """Return the stored thread that a mutation is about, if there is one yet."""
+    return params.thread_id if isinstance(params, ThreadMutationParams) else None
+
+
 class OpenEnum(StrEnum):
     """An enum that grows: a value that this build does not know reads as `other`."""
 
