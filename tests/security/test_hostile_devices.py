@@ -234,17 +234,21 @@ async def test_who_is_busy_is_told_only_of_threads_that_are_for_the_device(
 ) -> None:
     mine, other = rooms
     with trio.fail_after(240):
-        async with open_agent(tmp_path) as house, open_owner(house) as owner:
+        async with open_agent(tmp_path) as house:
             for number, cwd in enumerate((other, other, other, mine, mine)):
                 house.runtime.add(f"thr_{number}", "t1", cwd=str(cwd))
-            device = await pair_device(house, only=[mine], scopes=["read", "write"])
-            for number in range(4):
-                text: turns.TurnInput = [turns.TextInput(type="text", text="x")]
-                params = turns.TurnStartParams(
-                    thread_id=f"thr_{number}", input=text, request_key=f"k{number:016d}"
-                )
-                await owner.call(TURN_START, params)
+            scopes = ["read", "write"]
+            device = await pair_device(house, only=[mine], scopes=scopes)
+            neighbour = await pair_device(house, only=[other], scopes=scopes)
             async with open_peer(house, device) as peer:
+                async with open_peer(house, neighbour) as beside:
+                    for number, one in enumerate((beside, beside, beside, peer)):
+                        params = {
+                            **START,
+                            "threadId": f"thr_{number}",
+                            "requestKey": f"k{number:016d}",
+                        }
+                        assert "result" in await one.call("turn/start", params)
                 answer = await peer.call("turn/start", {**START, "threadId": "thr_4"})
                 error = answer["error"]
                 assert error["code"] == "overloaded"
