@@ -1,6 +1,7 @@
 """What all tests share: a home of their own, no leftover process, hypothesis profiles."""
 
 import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +37,13 @@ def home_of_the_run() -> Iterator[Path]:
     with work_folder("home") as home:
         os.environ["HOME"] = str(home)
         yield home
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c_is_heard() -> None:
+    """A shell starts its background jobs deaf to SIGINT, and all their children are."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
