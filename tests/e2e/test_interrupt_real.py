@@ -88,7 +88,8 @@ async def test_an_interrupt_stops_the_whole_tree_and_what_would_go_on(
             assert goal is not None
             assert goal.status is GoalStatus.PAUSED
             if background:
-                assert await writer.background_commands(root) == []
+                while await writer.background_commands(root):
+                    pass  # each is a round trip: Codex answers before they are gone
                 await writer.wait_idle()
             else:
                 assert [

@@ -21,7 +21,7 @@ from transport.protocol.methods import (
 
 pytestmark = pytest.mark.codex
 VERSIONS = [one for one in ("0.163.0", "0.171.0") if one in codex_binaries()]
-LATER = {"thread/revert", "codexQueue"}  # since 0.163
+LATER = {"review/start", "thread/revert", "codexQueue"}  # since 0.163
 LATER_THAN_0_144 = {"thread/find"}
 
 
