@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
 import trio
@@ -34,7 +35,7 @@ async def test_a_broken_promise_is_named_and_ends_with_1(tmp_path: Path) -> None
     assert "promises of the protocol were broken" in ran.err.splitlines()[-1]
 
 
-LOADED = {"id": 1, "result": {"thread": {"id": 5, "turns": []}}}
+LOADED: Final[dict[str, Any]] = {"id": 1, "result": {"thread": {"id": 5, "turns": []}}}
 
 
 @pytest.mark.parametrize(
