@@ -5,7 +5,7 @@ One *reader* that never loads a thread, and a *writer* for each thread that we w
 not block, so that a slow client never holds back the runtime's output.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -382,11 +382,13 @@ class ThreadWriter(Protocol):
         through: str | None,
         before: str | None,
         guard: Guard,
+        stored: Callable[[str], Awaitable[None]],
     ) -> Loaded:
         """Make a copy of a thread, up to and with a turn, or up to before one.
 
-        The copy is stored at once; the other thread is left as it is. Raises:
-        TurnUnknownError, other AdapterError, what `guard` raises.
+        The copy is stored at once; the other thread is left as it is. `stored` gets its
+        id before anything else can fail. Raises: TurnUnknownError, other AdapterError,
+        what `guard` or `stored` raises.
         """
         ...
 

@@ -4,7 +4,7 @@ Every act takes a `guard`: a last look, made when all waiting is over, right bef
 first byte is written. What happened after that is answered, refused, or unknown.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -203,6 +203,7 @@ class CodexWriter:
         through: str | None,
         before: str | None,
         guard: Guard,
+        stored: Callable[[str], Awaitable[None]],
     ) -> Loaded:
         """Make a copy of a thread; it is loaded here."""
         with self._acting():
@@ -212,6 +213,7 @@ class CodexWriter:
             raw = inner(answer, "thread/fork", "thread")
             fork_id = id_of(raw, "thread/fork")
             self._note_loaded(fork_id)
+            await stored(fork_id)
             newest = await newest_turns(self._server, fork_id)
             thread, settings = adopt(self._server, raw, answer, newest)
             legacy = raw.get("historyMode") != "paginated"

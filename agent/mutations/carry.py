@@ -39,6 +39,10 @@ class Sent:
 
         return last_look
 
+    def can_be_undone(self) -> None:
+        """It was answered, and what it made is known: to be without it, delete it."""
+        self.is_out = False
+
 
 Steps = Callable[[Sent], Awaitable[R]]
 

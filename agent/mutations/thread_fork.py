@@ -1,9 +1,10 @@
 """Go on from a copy of a thread, as one act. Trio shell. PROTOCOL.md sections 3 and 4.
 
 A fork is stored before its first turn. So its id is written down as soon as Codex has
-told it, and where its message is refused it is deleted again, by that id alone.
+told it, and where its message is not sent it is deleted again, by that id alone.
 """
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import trio
@@ -69,11 +70,14 @@ class ThreadFork:
         made = _Made()
 
         async def steps(sent: Sent) -> ThreadForkResult:
+            async def stored(fork_id: str) -> None:
+                made.thread_id = fork_id
+                sent.can_be_undone()
+                await self._way.ledger.note_thread(flight, fork_id)
+
             await self._way.ledger.hand(flight, THREAD_FORK.name)
             writer = lease.started_writer
-            loaded = await _fork(writer, params, sent.behind(guard))
-            made.thread_id = loaded.thread.id
-            await self._way.ledger.note_thread(flight, loaded.thread.id)
+            loaded = await _fork(writer, params, sent.behind(guard), stored)
             check_settings(caller, loaded.settings, self._way.inside(caller))
             where = folder or loaded.settings.cwd
             parts = await self._way.inputs.prepare(caller, params.input, where)
@@ -82,7 +86,7 @@ class ThreadFork:
             turn = await writer.start_turn(
                 parts,
                 client_key=params.request_key,
-                guard=guard,
+                guard=sent.behind(guard),
                 wishes=turn_wishes(params, folder),
                 output_schema=params.output_schema,
             )
@@ -98,7 +102,7 @@ class ThreadFork:
                 return await self._way.carrier.carry(flight, lease, steps)
         except OutcomeUnknown:
             raise  # its turn may run
-        except Refusal:
+        except Exception:
             if made.thread_id is not None:
                 await self._undo(made.thread_id)  # noqa: ASYNC120 - shields itself
             raise
@@ -112,19 +116,25 @@ class ThreadFork:
             except (AdapterError, Refusal):
                 self._way.notice(
                     "forkLeft",
-                    "A fork was made whose message was refused, and it could not be "
+                    "A fork was made whose message was not sent, and it could not be "
                     "deleted again. It holds nothing new: delete it.",
                     fork_id,
                 )
 
 
-async def _fork(writer: ThreadWriter, params: ThreadForkParams, guard: Guard) -> Loaded:
+async def _fork(
+    writer: ThreadWriter,
+    params: ThreadForkParams,
+    guard: Guard,
+    stored: Callable[[str], Awaitable[None]],
+) -> Loaded:
     try:
         return await writer.fork_thread(
             params.thread_id,
             through=params.through_turn_id,
             before=params.before_turn_id,
             guard=guard,
+            stored=stored,
         )
     except TurnUnknownError as exc:
         wanted = params.through_turn_id or params.before_turn_id

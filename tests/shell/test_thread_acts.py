@@ -8,7 +8,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from adapter.errors import CodexRefusedError, NoAnswerError
+from adapter.errors import CodexRefusedError, DiedUnansweredError, NoAnswerError
 from agent.access.scopes import Caller
 from agent.mutations.thread_wishes import Archive, Delete, Rename, Unarchive
 from agent.records.store import RowState, Store
@@ -275,6 +275,10 @@ def unanswered() -> None:
     raise NoAnswerError("thread/archive")
 
 
+def died() -> None:
+    raise DiedUnansweredError("thread/turns/list")
+
+
 async def test_an_act_that_nobody_answered_is_known_by_what_the_thread_is_like(
     tmp_path: Path, runtime: FakeRuntime, autojump_clock: MockClock
 ) -> None:
@@ -396,6 +400,30 @@ async def test_a_fork_whose_message_is_refused_is_deleted_again(
         assert runtime.live == []
         await house.close_desktop()
         await fork(house)  # the key is free
+
+
+async def test_a_fork_whose_writer_ends_before_its_message_is_deleted_again(
+    tmp_path: Path, runtime: FakeRuntime, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path, runtime=runtime) as house:
+        runtime.at("fork_thread:done", died)
+        with pytest.raises(CodexUnavailable):
+            await fork(house)
+        assert list(runtime.threads) == ["thr"]
+        assert runtime.live == []
+        await fork(house)  # the key is free
+        assert runtime.log.count("start_turn") == 1
+
+
+async def test_a_fork_whose_id_nobody_told_is_unknown(
+    tmp_path: Path, runtime: FakeRuntime, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path, runtime=runtime) as house:
+        runtime.at("fork_thread:made", died)
+        for _ in range(2):
+            with pytest.raises(OutcomeUnknown):
+                await fork(house)
+        assert runtime.log.count("fork_thread") == 1
 
 
 async def test_a_fork_over_the_ceiling_is_deleted_again(

@@ -675,6 +675,7 @@ class FakeWriter:
         through: str | None,
         before: str | None,
         guard: Guard,
+        stored: Callable[[str], Awaitable[None]],
     ) -> Loaded:
         await self._runtime.reach("fork_thread")
         guard()
@@ -685,18 +686,20 @@ class FakeWriter:
             raise TurnUnknownError("thread/fork", -32600, f"turn not found: {wanted}")
         end = len(ids) if wanted is None else ids.index(wanted) + (before is None)
         fork_id = self._runtime.next_id("fork")
-        stored = Stored(
+        copy = Stored(
             source.thread.model_copy(
                 update={"id": fork_id, "forked_from_id": thread_id, "title": None}
             )
         )
-        stored.settings = source.settings
-        stored.turns = list(source.turns[:end])
-        stored.locked_by = self.info.pid
-        self._runtime.threads[fork_id] = stored
-        self._load(stored)
+        copy.settings = source.settings
+        copy.turns = list(source.turns[:end])
+        copy.locked_by = self.info.pid
+        self._runtime.threads[fork_id] = copy
+        await self._runtime.reach("fork_thread:made")
+        await stored(fork_id)
+        self._load(copy)
         await self._runtime.reach("fork_thread:done")
-        return self._loaded(stored)
+        return self._loaded(copy)
 
     def _load(self, stored: Stored) -> None:
         self._stored = stored

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,7 @@ from adapter.processes.binary import Codex
 
 ROOT: Final = Path(__file__).parents[2]
 ARMED: Final = "armed.json"
+LAST_WORDS_S: Final = 1.0  # what codex started may keep its output open
 
 
 def place_killing(folder: Path, codex: Codex) -> Codex:
@@ -60,23 +62,25 @@ class _Between:
     def hand_in(self) -> None:
         """Hand requests on until the end of input."""
         assert self._child.stdin is not None
-        for line in sys.stdin.buffer:
-            self._look(json.loads(line))
-            self._child.stdin.write(line)
-            self._child.stdin.flush()
-        self._child.stdin.close()
+        with suppress(BrokenPipeError):  # it has ended: `hand_out` tells
+            for line in sys.stdin.buffer:
+                self._look(json.loads(line))
+                self._child.stdin.write(line)
+                self._child.stdin.flush()
+            self._child.stdin.close()
 
     def _look(self, message: dict[str, Any]) -> None:
-        if "id" not in message or not self._armed.exists():
+        if "id" not in message:
             return
-        armed = json.loads(self._armed.read_text())
-        if armed["method"] == message.get("method"):
-            self._armed.unlink()
-            self._ms = armed["ms"]
-            self._answer = message["id"]
+        with suppress(FileNotFoundError):  # not armed, or another codex was faster
+            armed = json.loads(self._armed.read_text())
+            if armed["method"] == message.get("method"):
+                self._armed.unlink()
+                self._ms = armed["ms"]
+                self._answer = message["id"]
 
     def hand_out(self) -> None:
-        """Hand answers on until codex has ended, or has said that one."""
+        """Hand answers on until the end of output, or until codex has said that one."""
         assert self._child.stdout is not None
         for line in self._child.stdout:
             os.write(sys.stdout.fileno(), line)
@@ -98,5 +102,8 @@ def main(folder: str, codex: str) -> None:
     child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: TID251 - a process of its own, without our code
     between = _Between(Path(folder), child)
     threading.Thread(target=between.hand_in, daemon=True).start()
-    between.hand_out()
-    sys.exit(child.wait())
+    out = threading.Thread(target=between.hand_out, daemon=True)
+    out.start()
+    status = child.wait()
+    out.join(LAST_WORDS_S)
+    os._exit(status if status >= 0 else 128 - status)
