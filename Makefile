@@ -63,11 +63,11 @@ generated: setup
 	$(BIN)/python -m generated.regenerate --check
 
 pytest: setup
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2
 
 # Every row of docs/RELIABILITY.md, the long ones too.
 faults: setup $(CACHE)/codex/$(LOCKLESS)/.installed
-	$(BIN)/pytest tests/faults -m "long or not long"
+	$(BIN)/pytest -n 2 tests/faults -m "long or not long"
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

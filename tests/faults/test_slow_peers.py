@@ -131,7 +131,7 @@ async def test_a_stalled_device_costs_nine_others_nothing_and_no_memory(
                     for reader in readers:
                         await reader.wait(flood.said)
                         assert reader.deltas < 200, "neighbouring deltas are merged"
-                    before, told = rss(), list[dict[str, Any]]()
+                    before, told = 0, list[dict[str, Any]]()
                     for _ in range(3):
                         for _ in range(8):  # 1.6 MB, three times the ring
                             flood.say(20, "y" * 10_000)
@@ -140,6 +140,7 @@ async def test_a_stalled_device_costs_nine_others_nothing_and_no_memory(
                         told = await until_gap(stalled)
                         (opened,) = told[-1]["data"]["open"]
                         assert opened["item"]["text"].endswith("y" * 1_000)
+                        before = before or rss()  # the first round fills what is kept
                     assert rss() - before < 16 * 1024 * 1024
                     assert not any(reader.gaps for reader in readers)
                     off = await stalled.receive()

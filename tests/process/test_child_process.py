@@ -279,7 +279,7 @@ async def test_the_login_shell_of_a_snapshot_is_waited_for(tmp_path: Path) -> No
     done, heard = tmp_path / "done", Heard()
     with trio.fail_after(240):
         async with open_child(
-            launch(SHELL, tmp_path / "r", "0.6", str(done)), heard.ears()
+            launch(SHELL, tmp_path / "r", "2", str(done)), heard.ears()
         ) as child:
             await heard.wait_for(b"ready")
             assert child.shells_alive()
