@@ -26,6 +26,7 @@ PAUSE_GOAL_S: Final = 2.0  # inside an interrupt, which it must not hold back
 # Starting and ending a process, seconds
 SHELL_WAIT_S: Final = 10.0  # the login shell of Codex's snapshot is not cut short
 SHELL_LOOK_S: Final = 0.2
+EXEC_S: Final = 0.05  # between two programs a process has no argv, for microseconds
 END_S: Final = 1.0  # between end of input, SIGTERM and SIGKILL
 OUTPUT_AFTER_EXIT_S: Final = 0.5  # somebody else may hold the pipe open
 LINGER_S: Final = 0.3  # what dies with an app-server is gone a moment after it

@@ -117,11 +117,15 @@ class Tree:
         return node
 
     def begun(self, thread: Thread) -> Node:
-        """Note `thread/started`: told with its first turn, for none exists without."""
+        """Note `thread/started`: told with its first turn, for none exists without.
+
+        It says nothing of settings, and may come behind the answer that does.
+        """
         node = self.nodes.get(thread.id)
         if node is None:
             node = self._new(thread.id)
-        node.base = thread
+        known = None if node.base is None else node.base.settings
+        node.base = thread.model_copy(update={"settings": thread.settings or known})
         node.untold = not node.ran
         self.link(thread.id, thread.parent_id)
         return node

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from adapter.limits import EXEC_S
 from adapter.processes.identity import Held, Identity, Row
 
 _PROC: Final = Path("/proc")
@@ -23,7 +24,12 @@ def _stat(pid: int) -> list[str]:
 
 
 def _argv(pid: int) -> tuple[str, ...]:
-    raw = (_PROC / str(pid) / "cmdline").read_bytes()
+    """Return its command line. While it becomes another program it has none."""
+    path, until = _PROC / str(pid) / "cmdline", time.monotonic() + EXEC_S
+    while not (raw := path.read_bytes()) and time.monotonic() < until:
+        if _stat(pid)[0] in "ZX":
+            break
+        os.sched_yield()
     return tuple(os.fsdecode(part) for part in raw.split(b"\0")[:-1])
 
 

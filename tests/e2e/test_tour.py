@@ -343,7 +343,7 @@ async def steer(day: Day) -> None:
 async def ask(day: Day) -> None:
     send = ("send", day.thread[:13], ASK)
     async with day.phone.start(*send) as turn:
-        asked = (await turn.wait_line(r"threadgate answer (apr_\w+)"))[1]
+        asked = (await turn.wait_line(r"threadgate deny (apr_\w+)"))[1]
         first = said(turn)
         given = ("answer", asked[:12], "--answers", json.dumps({"bread": "Rye"}))
         answer = await day.phone.run(*given)

@@ -52,8 +52,12 @@ async def test_an_agent_without_a_runtime_starts_and_says_why(
     always_dies(runtime, 1_000)
     async with open_house(tmp_path, runtime=runtime) as house:
         await trio.sleep(60)
+        told = [event.data for event in house.named("runtime/changed")]
+        assert RuntimePhase.FAILED in [
+            data.runtime.state for data in told if isinstance(data, RuntimeChanged)
+        ]
         state = house.door.supervisor.state
-        assert state.state is RuntimePhase.FAILED
+        assert state.state is not RuntimePhase.READY
         assert state.error == "codex reader ended with 1"
         assert "no such config" in (house.door.supervisor.owner_state.error or "")
         # Few starts a minute: a process that cannot live is not started in a loop.

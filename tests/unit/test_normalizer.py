@@ -456,6 +456,25 @@ def test_a_new_thread_is_told_with_its_first_turn() -> None:
     assert codex.of(ThreadChanged)[-1].thread.preview == "fix the tests"
 
 
+def test_a_new_thread_keeps_the_settings_that_its_answer_told() -> None:
+    codex = Codex(adopted=False)
+    answer = {
+        "thread": says.thread(),
+        "cwd": "/work/app",
+        "model": "gpt-5",
+        "modelProvider": "mock",
+        "approvalPolicy": "on-request",
+        "sandbox": {"type": "readOnly"},
+    }
+    codex.normalizer.adopt(says.thread(), [])
+    codex.normalizer.settle(answer)
+    codex.says("thread/started", thread=says.thread())  # it may come behind the answer
+    thread = codex.normalizer.thread(str(says.thread()["id"]))
+    assert thread is not None
+    assert thread.settings is not None
+    assert thread.settings.model == "gpt-5"
+
+
 def test_a_resumed_thread_is_not_told_as_new() -> None:
     codex = Codex()
     codex.begins()
