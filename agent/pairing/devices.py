@@ -215,8 +215,13 @@ def _granted(device: Device, params: DeviceGrantParams) -> Device:
 
 
 def _sees_otherwise(before: Device, after: Device) -> bool:
-    reads = "read" in before.scopes, "read" in after.scopes
-    return reads[0] != reads[1] or before.ceiling.roots != after.ceiling.roots
+    return _sight_of(before) != _sight_of(after)
+
+
+def _sight_of(device: Device) -> tuple[bool, bool, list[str]]:
+    """All that decides which threads exist for it. The same roots see less without
+    the folders of threads beside them."""
+    return "read" in device.scopes, device.follows_threads, device.ceiling.roots
 
 
 def _check_allowed(params: DeviceGrantParams, counts: Ceiling) -> None:

@@ -112,6 +112,17 @@ def test_only_a_change_of_what_is_seen_gives_a_new_sight(folder: Path) -> None:
     assert devices.sight(one.id) == 2
 
 
+def test_the_same_roots_without_the_folders_of_threads_are_a_new_sight(
+    folder: Path,
+) -> None:
+    one = device()
+    devices = open_devices(folder)
+    devices.add(one)
+    devices.grant(DeviceGrantParams(device_id=one.id, roots=[*one.ceiling.roots]))
+    assert not devices.caller(one.id).follows_threads
+    assert devices.sight(one.id) == 1
+
+
 def test_a_grant_sets_what_it_names_and_leaves_the_rest(folder: Path) -> None:
     one = device()
     devices = open_devices(folder)
