@@ -6,10 +6,11 @@ share one result, so a hundred watchers of one turn cost one packing.
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final
 
 from agent.edge_limits import BATCHES_SHARED, DELTAS_A_FRAME, MERGED_TEXT, WRITE_BYTES
-from agent.events.journal import Journal, Said
+from agent.events.journal import Journal, Matches, Said
 from transport.codec import pack
 
 _WIRE_COST: Final = 12  # of a delta beside its text, about
@@ -44,6 +45,11 @@ class View:
         ):
             return False
         return self.sees is None or self.sees(root_thread_id or thread_id)
+
+    def matches_now(self) -> Matches:
+        """Return `matches` for one step: each thread's folder is looked at only once,
+        however many of its events there are."""
+        return cache(self.matches)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,9 +146,10 @@ class Batches:
 
     def _make(self, position: int, view: View, barrier: int) -> Batch:
         made = _Frames(barrier)
+        matches = view.matches_now()
         for entry in self._journal.after(position):
             position = entry.seq
-            if view.matches(entry.thread_id, entry.root_thread_id):
+            if matches(entry.thread_id, entry.root_thread_id):
                 if not isinstance(entry, Said):
                     public = None if view.whole else entry.public
                     made.add(entry.data if public is None else public)

@@ -106,7 +106,7 @@ class Subscription:
         head = self._journal.head
         self._barrier = head
         self.position = head if at is None else at
-        items = self._journal.open_items(self._view.matches)
+        items = self._journal.open_items(self._view.matches_now())
         return Place(head=head, verdict=verdict, open=items)
 
     def _fall(self, now: float) -> News:

@@ -195,6 +195,27 @@ def test_threads_that_do_not_exist_for_a_device_are_not_told() -> None:
     assert [one.item.id for one in journal.open_items(hidden.matches)] == ["c"]
 
 
+def test_who_comes_back_to_much_has_each_folder_looked_at_once() -> None:
+    journal = Journal()
+    looked: list[str] = []
+
+    def sees(root: str) -> bool:
+        looked.append(root)
+        return root != "secret"
+
+    for event in (opened("secret", "a"), opened("open", "b")):
+        journal.append(event)
+    for thread_id, item_id in (("secret", "a"), ("open", "b")):
+        for _ in range(100):
+            journal.append(delta(thread_id, item_id, "x"))
+    served = subscription(journal)
+    served.begin(View(threads=None, sees=sees), epoch=EPOCH, resume=resume(0))
+    assert sorted(looked) == ["open", "secret"]
+    looked.clear()
+    assert frames(served)
+    assert sorted(looked) == ["open", "secret"]
+
+
 def test_falling_out_of_the_ring_is_a_gap_from_the_head() -> None:
     journal = Journal(max_events=10)
     served = subscription(journal)
