@@ -56,6 +56,18 @@ class Taking:
             check_idle(lease)
             yield lease
 
+    def guard(self, caller: Caller, lease: Lease) -> Guard:
+        """Return the last look for what a running turn would take in, or be ended by:
+        Codex says nothing, and one may have begun by itself while the disk was written.
+        """
+        guard = self._way.guard(caller, lease.key)
+
+        def last_look() -> None:
+            guard()
+            check_idle(lease)
+
+        return last_look
+
     async def _fits(
         self, caller: Caller, wanted: Wanted, lease: Lease, flight: Flight
     ) -> bool:

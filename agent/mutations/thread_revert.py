@@ -19,7 +19,7 @@ from agent.mutations.taking import Taking, Wanted
 from agent.mutations.way import Way
 from agent.records.ledger import Flight, Settled
 from agent.records.store import KeyRow
-from transport.errors import InvalidParams, Refusal
+from transport.errors import InvalidParams
 from transport.protocol.methods import THREAD_REVERT
 from transport.protocol.thread_acts import ThreadRevertParams
 from transport.protocol.threads import Thread, ThreadResult
@@ -80,13 +80,10 @@ class ThreadRevert:
         self, caller: Caller, params: ThreadRevertParams, _row: KeyRow
     ) -> Settled[ThreadResult]:
         """Return the result where a revert of unknown outcome has happened after all."""
-        try:
-            if await self._place(params) is not _Lacking.ALL_SEEN:
-                return Settled()
-            newest = await self._way.newest.read(params.thread_id)
-            thread = await self._way.sight.thread(caller, params.thread_id)
-        except Refusal:
+        if await self._place(params) is not _Lacking.ALL_SEEN:
             return Settled()
+        newest = await self._way.newest.read(params.thread_id)
+        thread = await self._way.sight.thread(caller, params.thread_id)
         if newest is None:
             return Settled()
         self._way.tell_reverted(params.thread_id, newest.id)

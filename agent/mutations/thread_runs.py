@@ -41,7 +41,7 @@ class ThreadRuns:
             async def steps(sent: Sent) -> ThreadCompactResult:
                 await self._way.ledger.hand(flight, THREAD_COMPACT.name)
                 turn = await lease.started_writer.compact(
-                    guard=sent.behind(self._way.guard(caller, params.thread_id))
+                    guard=sent.behind(self._taking.guard(caller, lease))
                 )
                 result = ThreadCompactResult(thread=self._now(lease), turn=turn)
                 await self._way.record(caller, flight, result, turn)
@@ -61,7 +61,7 @@ class ThreadRuns:
                 await self._way.ledger.hand(flight, REVIEW_START.name)
                 turn = await lease.started_writer.review(
                     params.target,
-                    guard=sent.behind(self._way.guard(caller, params.thread_id)),
+                    guard=sent.behind(self._taking.guard(caller, lease)),
                 )
                 result = TurnResult(turn=turn)
                 await self._way.record(caller, flight, result, turn)

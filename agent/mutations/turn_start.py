@@ -66,7 +66,7 @@ class TurnStart:
                 turn = await lease.started_writer.start_turn(
                     parts,
                     client_key=params.request_key,
-                    guard=sent.behind(self._way.guard(caller, params.thread_id)),
+                    guard=sent.behind(self._taking.guard(caller, lease)),
                     wishes=turn_wishes(params, folder),
                     output_schema=params.output_schema,
                 )

@@ -37,6 +37,7 @@ R = TypeVar("R", bound=WireModel)
 Key = tuple[str, str]
 
 _NOT_SEEN: Final = (AdapterError, Refusal, StoreUnavailableError)
+_NOT_WRITTEN: Final = (StoreUnavailableError, AuditUnavailableError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +57,19 @@ Settle = Callable[[KeyRow], Awaitable[Settled[R]]]
 
 @dataclass(slots=True, eq=False)
 class Flight:
-    """A keyed call that runs now. `row` is what its ledger row says."""
+    """A keyed call that runs now. `row` is what its ledger row says, `asked` what it
+    says before anything is known of the act."""
 
     row: KeyRow
+    asked: KeyRow = field(init=False)
     landed: trio.Event = field(default_factory=trio.Event)
     result: WireModel | None = None
     refusal: Refusal | None = None
     handed: bool = False
+
+    def __post_init__(self) -> None:
+        """Nothing is known yet."""
+        self.asked = self.row
 
     @property
     def key(self) -> Key:
@@ -230,14 +237,9 @@ class Ledger:
         work = partial(self._hand, row, event, fields, audited=ending)
         try:
             await self._run(work)
-        except StoreFullError as exc:
+        except _NOT_WRITTEN as exc:
             if not ending:
-                raise Overloaded("The ledger of messages is full; wait a day.") from exc
-            self._keep_unsaved(flight.key, row)
-        except (StoreUnavailableError, AuditUnavailableError) as exc:
-            if not ending:
-                audit = isinstance(exc, AuditUnavailableError)
-                raise storage_failed("audit log" if audit else "ledger") from exc
+                raise _not_written(exc) from exc
             self._keep_unsaved(flight.key, row)
         else:
             self._unsaved.pop(flight.key, None)
@@ -318,15 +320,14 @@ class Ledger:
 
         def work() -> None:
             self._audit.record(event, **fields)
+            self._store.drop(*flight.key)  # what a full disk once kept us from
             store(row)
 
         try:
             await self._run(work)
-        except StoreFullError as exc:
-            raise Overloaded("The ledger of messages is full; wait a day.") from exc
-        except (StoreUnavailableError, AuditUnavailableError) as exc:
-            audit = isinstance(exc, AuditUnavailableError)
-            raise storage_failed("audit log" if audit else "ledger") from exc
+        except _NOT_WRITTEN as exc:
+            raise _not_written(exc) from exc
+        self._unsaved.pop(flight.key, None)
         flight.row = row
 
     async def unknown(self, flight: Flight) -> None:
@@ -335,8 +336,9 @@ class Ledger:
         await self._settle(flight, partial(self._store.put, flight.row), flight.row)
 
     async def drop(self, flight: Flight) -> None:
-        """It certainly did not happen: the key is free again."""
+        """It certainly did not happen: the key is free again, for this call too."""
         await self._settle(flight, partial(self._store.drop, *flight.key), None)
+        flight.row, flight.handed = flight.asked, False
 
     async def _settle(
         self, flight: Flight, work: Callable[[], None], row: KeyRow | None
@@ -389,6 +391,13 @@ def _check_same(one: KeyRow, other: KeyRow) -> None:
             "This request key was used for something else. Use a new key for a new act.",
             data={"what": "requestKey"},
         )
+
+
+def _not_written(exc: Exception) -> Refusal:
+    if isinstance(exc, StoreFullError):
+        return Overloaded("The ledger of messages is full; wait a day.")
+    audit = isinstance(exc, AuditUnavailableError)
+    return storage_failed("audit log" if audit else "ledger")
 
 
 def _landed(flight: Flight, result: type[R]) -> R | None:

@@ -927,6 +927,54 @@ async def test_a_desktop_that_opens_while_a_thread_is_made_leaves_no_thread(
         assert house.runtime.threads == {}
 
 
+async def test_a_thread_start_that_is_tried_again_is_undone_until_its_thread_is_named(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        house.runtime.at("start_turn", house.open_desktop)
+        undone: list[int] = []
+
+        def dies() -> None:
+            """What a restart makes of the row, were it now."""
+            store = Store.open(tmp_path / "ledger.sqlite")
+            try:
+                undone.append(store.recover())
+                assert store.find("local", KEY) is None
+            finally:
+                store.close()
+
+        house.runtime.at("start_thread", lambda: None)
+        house.runtime.at("start_thread", dies)
+        async with trio.open_nursery() as nursery:
+
+            async def closes() -> None:
+                await trio.sleep(20)
+                await house.close_desktop()
+
+            nursery.start_soon(closes)
+            params = new(str(tmp_path), wait_ms=60_000)
+            result = await house.door.admission.start_thread(LOCAL, params)
+        assert undone == [0]
+        assert [*house.runtime.threads] == [result.thread.id]
+
+
+async def test_a_turn_that_begins_by_itself_before_the_first_byte_takes_no_message_in(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        house.runtime.add("thr", "t1")
+
+        def begins() -> None:
+            house.runtime.writers[0].begin_turn(["of another"], client_key="")
+
+        house.runtime.at("start_turn", begins)
+        with pytest.raises(Conflict) as caught:
+            await house.door.admission.start_turn(LOCAL, send())
+        assert caught.value.data["what"] == "running"
+        assert house.runtime.writers[0].sent == [("of another", "")]
+        assert row_state(tmp_path) is None
+
+
 async def test_a_refused_first_turn_drops_the_new_thread(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:

@@ -11,11 +11,18 @@ from trio.testing import MockClock
 
 from adapter.errors import NoAnswerError
 from adapter.runtime import PendingWork
+from agent.errors import StoreUnavailableError
 from agent.limits import QUEUE_A_THREAD, QUEUE_MS
 from agent.records.store import Store
 from tests.support.door import LOCAL, House, device, open_house, send
 from tests.support.fake_runtime import FakeRuntime
-from transport.errors import Conflict, Forbidden, NotFound, Overloaded
+from transport.errors import (
+    CodexUnavailable,
+    Conflict,
+    Forbidden,
+    NotFound,
+    Overloaded,
+)
 from transport.protocol.events import Notice, QueueChanged
 from transport.protocol.gateway import Writer, WriterKind
 from transport.protocol.queue import QueueDeleteParams, QueueListParams, WaitsFor
@@ -61,6 +68,10 @@ def notices(house: House) -> list[str]:
     return [data.code for data in found if isinstance(data, Notice)]
 
 
+def full(*_args: object) -> None:
+    raise StoreUnavailableError("the disk is full")
+
+
 async def until(condition: Callable[[], bool]) -> None:
     with trio.fail_after(3_600):
         while not condition():  # noqa: ASYNC110 - the mock clock is what is advanced
@@ -90,6 +101,28 @@ async def test_messages_are_delivered_in_order_each_after_the_turn_before(
         last = house.named("queue/changed")[-1].data
         assert isinstance(last, QueueChanged)
         assert last.queue == []
+
+
+async def test_a_key_that_a_full_disk_did_not_free_queues_once(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_house(tmp_path) as house:
+        house.runtime.add("thr", "t1")
+        with monkeypatch.context() as disk:
+
+            def fills() -> None:
+                house.open_desktop()
+                disk.setattr(Store, "drop", full)
+
+            house.runtime.at("start_turn", fills)
+            with pytest.raises(CodexUnavailable):
+                await house.door.admission.start_turn(LOCAL, send())
+        first = await house.door.admission.start_turn(LOCAL, send(delivery="queue"))
+        await house.door.ledger.catch_up()
+        again = await house.door.admission.start_turn(LOCAL, send(delivery="queue"))
+        assert again == first
+        assert first.queued is not None
+        assert await listed(house) == [first.queued.queue_id]
 
 
 async def test_an_idle_thread_gets_its_message_at_once_and_a_waiting_one_holds_no_lease(

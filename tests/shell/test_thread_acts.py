@@ -80,7 +80,7 @@ async def delete(
 
 
 async def fork(
-    house: House, caller: Caller = LOCAL, /, **turns: str
+    house: House, caller: Caller = LOCAL, /, **turns: str | int
 ) -> ThreadForkResult:
     params = ThreadForkParams(
         thread_id="thr",
@@ -424,6 +424,27 @@ async def test_a_fork_whose_id_nobody_told_is_unknown(
             with pytest.raises(OutcomeUnknown):
                 await fork(house)
         assert runtime.log.count("fork_thread") == 1
+
+
+async def test_a_fork_that_is_tried_again_does_not_name_the_one_before(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house, trio.open_nursery() as nursery:
+        runtime = house.runtime
+        runtime.add("thr", "t1")
+        runtime.at("start_turn", house.open_desktop)
+        runtime.at("fork_thread:made", lambda: None)
+        runtime.at("fork_thread:made", died)
+
+        async def closes() -> None:
+            await trio.sleep(20)
+            await house.close_desktop()
+
+        nursery.start_soon(closes)
+        with pytest.raises(OutcomeUnknown) as caught:
+            await fork(house, wait_ms=60_000)
+        assert runtime.log.count("fork_thread") == 2
+        assert caught.value.data["threadId"] == "thr"  # no copy was told
 
 
 async def test_a_fork_over_the_ceiling_is_deleted_again(

@@ -104,6 +104,23 @@ async def test_turns_are_taken_back_once_and_everybody_is_told_what_is_left(
         assert len(house.runtime.writers) == 1  # the writer knows where the thread is
 
 
+@pytest.mark.parametrize("name", STARTS)
+async def test_a_turn_that_begins_by_itself_before_the_first_byte_is_not_ended(
+    name: str, tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        house.runtime.add("thr", "t1")
+
+        def begins() -> None:
+            house.runtime.writers[0].begin_turn(["of another"], client_key="")
+
+        house.runtime.at(name, begins)
+        with pytest.raises(Conflict) as caught:
+            await STARTS[name](house)
+        assert caught.value.data["what"] == "running"
+        assert row_state(tmp_path) is None
+
+
 @pytest.mark.parametrize(
     ("before", "more", "error"),
     [
