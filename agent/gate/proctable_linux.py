@@ -1,8 +1,9 @@
 """Linux's processes and file locks, read from /proc. Blocking I/O.
 
-Nothing here blocks for long (2 ms among 100 processes, 22 ms among 1,000), so that a
-look can stand right before an act, with no checkpoint between. Only this pid namespace
-is seen, and of other users' processes only what /proc lets us read.
+Nothing here blocks for long (2 ms among 100 processes, 22 ms among 1,000; `BETWEEN_S` at
+most for an exec that is held up), so that a look can stand right before an act, with no
+checkpoint between. Only this pid namespace is seen, and of other users' processes only
+what /proc lets us read.
 """
 
 import os
@@ -18,6 +19,7 @@ from agent.limits import ANCESTORS, BETWEEN_S
 _PROC: Final = Path("/proc")
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _GONE: Final = " (deleted)"  # an updated program runs on from its deleted file
+_ENV_END: Final = 48  # where the environment ends: of stat's fields behind the name
 
 
 def _read(path: Path) -> bytes:
@@ -94,17 +96,27 @@ def _home(pid: int) -> str | None:
     return os.path.realpath(os.fsdecode(home))
 
 
+def _is_laid_out(pid: int) -> bool:
+    """Whether its environment is in place: an empty one stays empty then."""
+    fields = _read(_PROC / str(pid) / "stat").rpartition(b")")[2].split()
+    return len(fields) > _ENV_END and fields[_ENV_END] != b"0"
+
+
 def _home_in_a_moment(pid: int) -> str | None:
     """Return the CODEX_HOME of a process that has no environment now, once it has one.
 
     Where it becomes another program, or ends, it has none for a moment; whoever looks just
-    then must not take another CODEX_HOME's codex for one of ours.
+    then must not take another CODEX_HOME's codex for one of ours. One that was started
+    with an empty environment is not waited for: every look would be held up by it.
     """
     until = time.monotonic() + BETWEEN_S
     while read_exe(pid) is not None and time.monotonic() < until:
         try:
+            laid_out = _is_laid_out(pid)
             if _read(_PROC / str(pid) / "environ"):
                 return _home(pid)
+            if laid_out:
+                return None
         except PermissionError:
             return None
         except OSError:  # EIO: its memory is being laid out

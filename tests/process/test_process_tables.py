@@ -86,6 +86,15 @@ READ: Any = attrgetter("_read")(proctable_linux)
 TELL: Any = attrgetter("_pslinux.Process.create_time")(psutil)
 
 
+def _not_laid_out(path: Path) -> bytes:
+    """What /proc tells of a process in the middle of its exec: no environment's end."""
+    told = bytes(READ(path))
+    if path.name != "stat":
+        return told
+    *fields, _, exit_code = told.split(b" ")
+    return b" ".join([*fields, b"0", exit_code])
+
+
 def _an_hour_on(self: object, monotonic: bool = False) -> float:
     return float(TELL(self, monotonic)) + (0 if monotonic else 3_600)
 
@@ -117,7 +126,7 @@ async def test_a_process_between_two_programs_is_read_once_it_has_an_environment
 
     def read(path: Path) -> bytes:
         if path.name != "environ" or not unready:
-            return bytes(READ(path))
+            return _not_laid_out(path)
         told = unready.pop()
         if isinstance(told, OSError):
             raise told
@@ -138,13 +147,28 @@ async def test_a_process_that_stays_between_two_programs_is_none_yet(
     """A busy machine may hold an exec up: the next look will see what it became."""
 
     def read(path: Path) -> bytes:
-        return b"" if path.name in {"environ", "cmdline"} else bytes(READ(path))
+        return b"" if path.name in {"environ", "cmdline"} else _not_laid_out(path)
 
     program = place(tmp_path, CLI)
     with trio.fail_after(PATIENCE_S):
         async with open_program(shell(program), os.environ) as one:
             monkeypatch.setattr(proctable_linux, "_read", read)
             assert proctable_linux.read_process(one.pid, str(program)) is None
+
+
+async def test_a_process_with_an_empty_environment_holds_no_look_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stays so: every look would wait for it again, and for each of its kind."""
+    program = place(tmp_path, "bin/program")  # else it would be everybody's codex
+    waits: list[None] = []
+    with trio.fail_after(PATIENCE_S):
+        async with open_program(shell(program), {}) as one:
+            monkeypatch.setattr("os.sched_yield", lambda: waits.append(None))
+            told = proctable_linux.read_process(one.pid, str(program))
+    assert told is not None
+    assert told.home is None
+    assert waits == []
 
 
 @pytest.mark.parametrize("table", [proctable_linux, proctable_darwin])
