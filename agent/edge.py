@@ -5,7 +5,7 @@ No decisions: it only tells the parts of each other. `agent/app.py` owns what ru
 
 import platform
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -21,7 +21,7 @@ from agent.config import Config
 from agent.door import Door
 from agent.events.feed import Feed
 from agent.gate.panic import PanicSwitch
-from agent.pairing.owner import Owner
+from agent.pairing.owner import Owner, hang_up
 from agent.pairing.pair import Household, Pairings
 from agent.sessions.acts import Acts
 from agent.sessions.admittance import Admittance, Bounds
@@ -60,22 +60,8 @@ def build_doors(
     agent = AgentInfo(
         id=agent_id(state.identity.public), name=config.name, version=own_version()
     )
-    rights_now = partial(device_rights, state.devices, door.sight, start)
-
-    def rights_of(device_id: str) -> Rights:
-        return panic.bound(rights_now(device_id))
-
-    owner = Owner(
-        devices=state.devices,
-        table=table,
-        acts=acts,
-        audit=state.audit,
-        rights_of=rights_of,
-        stop_turns_of=door.admission.stop_turns_of,
-        drop_queue_of=door.acts.queue.drop_device,
-        forget_blobs=door.blobs.forget,
-    )
-    pairings = Pairings(_household(config, state, agent, owner, reach), state.devices)
+    household = _household(config, state, agent, table, reach)
+    pairings = Pairings(household, state.devices)
     panic = PanicSwitch(
         state.lock,
         keeper=door.keeper,
@@ -86,6 +72,18 @@ def build_doors(
         withdraw_offer=pairings.withdraw,
         stop_turns_of=door.admission.stop_turns_of,
         drop_queue_of=door.acts.queue.drop_device,
+    )
+    rights_now = partial(device_rights, state.devices, door.sight, start)
+    rights_of = partial(_bound_rights, panic, rights_now)
+    owner = Owner(
+        devices=state.devices,
+        table=table,
+        acts=acts,
+        audit=state.audit,
+        rights_of=rights_of,
+        stop_turns_of=door.admission.stop_turns_of,
+        drop_queue_of=door.acts.queue.drop_device,
+        forget_blobs=door.blobs.forget,
     )
     house = House(
         door=door,
@@ -148,8 +146,18 @@ def own_version() -> str:
         return "0"
 
 
+def _bound_rights(
+    panic: PanicSwitch, rights_now: Callable[[str], Rights], device_id: str
+) -> Rights:
+    return panic.bound(rights_now(device_id))
+
+
 def _household(
-    config: Config, state: State, agent: AgentInfo, owner: Owner, reach: Reach
+    config: Config,
+    state: State,
+    agent: AgentInfo,
+    table: SessionTable[Session],
+    reach: Reach,
 ) -> Household:
     return Household(
         agent=agent,
@@ -157,7 +165,7 @@ def _household(
         default_ceiling=config.default_ceiling(),
         urls=lambda: reach.urls,
         record=state.audit.record,
-        replaced=owner.drop,
+        replaced=partial(hang_up, table),
         boot_now=boot_s,
         now_ms=wall_ms,
         random_bytes=secrets.token_bytes,

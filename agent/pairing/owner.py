@@ -88,7 +88,7 @@ class Owner:
         """`device/revoke`: nothing of the device happens any more when this answers."""
         del call
         device = self._devices.revoke(params.device_id)
-        sessions = self.drop(device.id)
+        sessions = hang_up(self._table, device.id)
         self._audit.note("device/revoke", device=device.id, stop=params.stop)
         with trio.move_on_after(REVOKING_S):
             await self._drop_queue_of(device.id)
@@ -112,12 +112,13 @@ class Owner:
         for session in self._table.of(device_id):
             session.change(self._rights_of(device_id))
 
-    def drop(self, device_id: str) -> list[Session]:
-        """Hang up on every session of a device; return them."""
-        sessions = self._table.of(device_id)
-        for session in sessions:
-            session.end(CloseCode.REVOKED)
-        return sessions
-
     def _row(self, device: Device) -> DeviceRow:
         return device.row(sessions=len(self._table.of(device.id)))
+
+
+def hang_up(table: SessionTable[Session], device_id: str) -> list[Session]:
+    """End every session of a device whose record is no longer good; return them."""
+    sessions = table.of(device_id)
+    for session in sessions:
+        session.end(CloseCode.REVOKED)
+    return sessions
