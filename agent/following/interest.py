@@ -77,9 +77,6 @@ class Paces:
     def __init__(self) -> None:
         self._paces: dict[str, Pace] = {}
 
-    def __contains__(self, thread_id: str) -> bool:
-        return thread_id in self._paces
-
     def __iter__(self) -> Iterator[tuple[str, Pace]]:
         return iter(list(self._paces.items()))
 

@@ -118,7 +118,7 @@ class WriterWatch:
         }
 
     async def look_closely(self) -> Look:
-        """Look, ask the binaries that are not known yet (≤ 2 s each), look again."""
+        """Look, ask the binaries that are not known yet (`VERSION_S` each), look again."""
         self.look()
         await self._versions.ask()
         return self.look()
