@@ -295,19 +295,21 @@ class LeasePool:
                 await self._wait_unneeded(lease)
 
     async def _wait_unneeded(self, lease: Lease) -> None:
-        while True:
+        # Who ends it rings, too: this task may be awake before the one that cancels it.
+        while not lease.to_end.is_set():
             if not self._keeper.is_open:
                 await self._stop_goal(lease)
             if self._is_over(lease):
                 if lease.ended_at is None or not lease.runs_nothing:
                     # Quiet with a turn in it: the process is dead. From this look on,
                     # before any checkpoint, nobody begins anything with it.
-                    return self._let_go(lease)
-                await self._settling.settle(lease)
-                self._freed.ring()  # it may have work again
-                continue
-            with trio.move_on_at(self._idle_until(lease)):
-                await lease.changes.wait()
+                    self._let_go(lease)
+                else:
+                    await self._settling.settle(lease)
+                    self._freed.ring()  # it may have work again
+            else:
+                with trio.move_on_at(self._idle_until(lease)):
+                    await lease.changes.wait()
 
     async def _stop_goal(self, lease: Lease) -> None:
         await self._settling.look_for_goal(lease)

@@ -62,6 +62,38 @@ async def test_an_idle_writer_is_released_whatever_the_clock_rounds_to(
         assert writer.reaped
 
 
+@pytest.mark.parametrize("time", range(8))  # who wakes first of two is chance
+async def test_a_writer_that_is_ended_while_it_waits_for_a_next_turn_holds_nobody_up(
+    time: int,
+    tmp_path: Path,
+    autojump_clock: MockClock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody wants it, a turn has just ended: who decides over it must not spin."""
+    del time
+    looks = 0
+    told = FakeWriter.busy
+
+    def busy(writer: FakeWriter) -> bool:
+        nonlocal looks
+        looks += 1
+        assert looks < 1_000, "it looks again and again, and nothing else runs"
+        return bool(told.__get__(writer))
+
+    async with open_house(tmp_path) as house:
+        writer = await one_turn(house)
+        pool = house.door.pool
+        (lease,) = pool.held()
+        writer.finish_turn()
+        pool.leave(lease)
+        await wait_all_tasks_blocked()
+        assert lease.ended_at is not None
+        monkeypatch.setattr(FakeWriter, "busy", property(busy))
+        await pool.end(lease)
+    assert writer.reaped
+    assert looks < 1_000
+
+
 @pytest.mark.parametrize("steps", range(8))
 async def test_a_writer_that_is_seen_to_be_held_is_not_ended_under_who_begins_with_it(
     steps: int, tmp_path: Path, autojump_clock: MockClock
