@@ -101,7 +101,7 @@ class Upload:
 
 
 def misfit(field_name: str, reason: str) -> InvalidParams:
-    """What came does not fit; nothing of it is kept."""
+    """What came does not fit, and why."""
     return InvalidParams(
         f"{field_name}: {reason}.", data={"field": field_name, "reason": reason}
     )

@@ -33,6 +33,7 @@ from transport.errors import (
     Conflict,
     InvalidParams,
     NotFound,
+    Timeout,
 )
 from transport.protocol.approvals import (
     Approval,
@@ -89,7 +90,7 @@ class Approving:
         after = unwrap_cursor(listing, params.cursor)
         rows = [
             approval
-            for approval in self._pending()
+            for approval in sorted(waiting_in(self._pool), key=_place)
             if self._sight.sees(caller, approval.root_thread_id)
             and params.thread_id in (None, approval.thread_id, approval.root_thread_id)
             and (after is None or _place(approval) > after)
@@ -107,7 +108,7 @@ class Approving:
         """Give one of the offered answers, once.
 
         Raises: NotFound, Conflict (digest), InvalidParams, ApprovalClosed, Forbidden,
-        CodexUnavailable, Internal.
+        CodexUnavailable, Internal, Timeout.
         """
         check_access(caller, APPROVAL_ANSWER)
         lease, approval = self._find(caller, params.approval_id)
@@ -160,7 +161,12 @@ class Approving:
                 raise failed_before(
                     exc, thread_id=approval.thread_id, at_ms=self._now_ms()
                 ) from exc
-        return self._find(caller, approval.id)[1]
+        approval = self._find(caller, approval.id)[1]
+        if approval.state is ApprovalState.PENDING:
+            raise Timeout(
+                "The workstation was too slow: no answer was given. Try again."
+            )
+        return approval
 
     def _check_gate(self, approval: Approval) -> None:
         try:
@@ -229,15 +235,6 @@ class Approving:
         except AuditUnavailableError as exc:
             raise storage_failed("audit log") from exc
 
-    def _pending(self) -> Sequence[Approval]:
-        found = [
-            approval
-            for lease in self._pool.held()
-            if lease.writer is not None
-            for approval in lease.writer.approvals()
-        ]
-        return sorted(found, key=_place)
-
     def _find(self, caller: Caller, approval_id: str) -> tuple[Lease | None, Approval]:
         """Return an approval, and the lease whose writer still has it open."""
         for lease in self._pool.held():
@@ -279,6 +276,16 @@ class Approving:
                 kind=str(approval.kind),
                 sent=approval.sent,
             )
+
+
+def waiting_in(pool: LeasePool) -> Sequence[Approval]:
+    """Return what the writers of ours wait for, by writer."""
+    return [
+        approval
+        for lease in pool.held()
+        if lease.writer is not None
+        for approval in lease.writer.approvals()
+    ]
 
 
 def _cost(approval: Approval) -> int:

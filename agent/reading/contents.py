@@ -16,21 +16,21 @@ from agent.access.scopes import Caller
 from agent.access.sight import Sight, is_fenced
 from agent.app_servers.lease_pool import LeasePool
 from agent.app_servers.supervisor import Supervisor
+from agent.files.upload import misfit
 from agent.limits import DIFF_HELD, DIFF_ITEMS, DIFF_S, OPEN_BYTES
-from agent.mutations.refusals import failed_before
 from agent.reading.diffs import changes_of, joined
 from agent.reading.fenced_list import fenced_page
 from agent.reading.output_cache import OutputCache
 from agent.reading.pages import (
     fitting,
-    foreign_cursor,
     newest_within,
+    page_refusal,
     unwrap_cursor,
     wrap_cursor,
 )
 from agent.reading.reading import Reading
 from agent.reading.shared_reads import SharedReads
-from transport.errors import InvalidParams, NotFound, Refusal, UnavailableFeature
+from transport.errors import NotFound, Refusal, UnavailableFeature
 from transport.protocol.contents import (
     ItemListParams,
     ItemListResult,
@@ -44,7 +44,7 @@ from transport.protocol.contents import (
     ThreadSearchParams,
     ThreadSearchResult,
 )
-from transport.protocol.items import Item, ItemStatus
+from transport.protocol.items import FileChange, Item, ItemStatus
 
 _STEP = 100  # items that the store is asked for at once
 
@@ -177,21 +177,20 @@ class Contents:
         asked = ItemListParams(
             thread_id=params.thread_id, turn_id=params.turn_id, order="desc"
         )
-        items: list[Item] = []
+        changes: list[FileChange] = []
         cursor: str | None = None
         looked = held = 0
         with trio.move_on_after(DIFF_S) as patience:
             while looked < DIFF_ITEMS and held < DIFF_HELD:
                 page = await self._page(asked, cursor, _STEP)
                 changed = changes_of(page.items)
-                items += changed
+                changes += changed
                 looked += max(1, len(page.items))
                 held += sum(len(one.diff) for item in changed for one in item.changes)
                 cursor = page.next_cursor
                 if cursor is None:
                     break
-        items.reverse()
-        diff, files, cut = joined(changes_of(items))
+        diff, files, cut = joined(changes[::-1])
         cut = cut or cursor is not None or patience.cancelled_caught
         return ThreadDiffResult(diff=diff, files=files, truncated=cut, head=head)
 
@@ -276,27 +275,21 @@ class Contents:
         )
 
     def _refusal(self, exc: AdapterError, thread_id: str) -> Refusal:
-        if isinstance(exc, CodexRefusedError) and "invalid cursor" in exc.message:
-            return foreign_cursor()
-        return failed_before(exc, thread_id=thread_id, at_ms=self._now_ms())
+        return page_refusal(exc, thread_id=thread_id, at_ms=self._now_ms())
 
 
 def _chosen(texts: Mapping[TextName, HeldText], params: ItemOutputParams) -> HeldText:
     """Return the text that is meant. Raises: InvalidParams."""
     fits = {path: text for (name, path), text in texts.items() if name == params.field}
     if not fits:
-        raise _unfit("field", f"this item has no {params.field}")
+        raise misfit("field", f"this item has no {params.field}")
     if params.path is None:
         if len(fits) > 1:
-            raise _unfit("path", "several files were changed: say which is meant")
+            raise misfit("path", "several files were changed: say which is meant")
         return next(iter(fits.values()))
     if params.path not in fits:
-        raise _unfit("path", "this item did not change that file")
+        raise misfit("path", "this item did not change that file")
     return fits[params.path]
-
-
-def _unfit(field: str, reason: str) -> InvalidParams:
-    return InvalidParams(f"{field}: {reason}.", data={"field": field, "reason": reason})
 
 
 def _cannot_find() -> UnavailableFeature:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from adapter.runtime import Emit, Emitted, RuntimeEvent
 from agent.app_servers.lease_pool import LeasePool
 from agent.gate.gatekeeper import GateKeeper
+from agent.reading.approving import waiting_in
 from transport.protocol.approvals import Approval
 from transport.protocol.events import ApprovalRequested, Notice, NoticeLevel
 from transport.protocol.gateway import GateReason
@@ -41,25 +42,17 @@ class KeptThreads:
 
     def gate_changed(self) -> None:
         """Tell of all questions that wait, where the gate has closed."""
-        for approval in self._pending():
+        for approval in waiting_in(self._pool):
             self._tell(approval)
 
     def _heard(self, event: RuntimeEvent) -> None:
         if isinstance(event, Emitted) and isinstance(event.data, ApprovalRequested):
             self._tell(event.data.approval)
 
-    def _pending(self) -> list[Approval]:
-        return [
-            approval
-            for lease in self._pool.held()
-            if lease.writer is not None
-            for approval in lease.writer.approvals()
-        ]
-
     def _tell(self, approval: Approval) -> None:
         if not self._somebody_waits() or approval.id in self._told:
             return
-        self._told &= {one.id for one in self._pending()}
+        self._told &= {one.id for one in waiting_in(self._pool)}
         self._told.add(approval.id)
         thread_id = approval.root_thread_id
         notice = Notice(

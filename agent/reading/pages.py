@@ -11,13 +11,16 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, cast
 
+from adapter.errors import AdapterError, CodexRefusedError
 from agent.limits import PAGE_BYTES
-from transport.errors import InvalidParams
+from agent.mutations.refusals import failed_before
+from transport.errors import InvalidParams, Refusal
 from transport.protocol.base import WireModel
 from transport.protocol.items import Item
 from transport.protocol.turns import Turn
 
 _MARK: Final = 8  # hexadecimal characters: a guard against mistakes, not against liars
+_BAD_CURSOR: Final = "invalid cursor"  # Codex's words
 _TURN_ROOM: Final = PAGE_BYTES - 4_096  # one turn alone, with its own fields beside
 
 
@@ -54,6 +57,13 @@ def foreign_cursor() -> InvalidParams:
         "This cursor belongs to another listing. Begin at the first page.",
         data={"field": "cursor", "reason": "not a cursor of this listing"},
     )
+
+
+def page_refusal(exc: AdapterError, *, thread_id: str, at_ms: int) -> Refusal:
+    """Return what a client is told where the store gave no page."""
+    if isinstance(exc, CodexRefusedError) and _BAD_CURSOR in exc.message:
+        return foreign_cursor()
+    return failed_before(exc, thread_id=thread_id, at_ms=at_ms)
 
 
 def size_of(value: WireModel) -> int:

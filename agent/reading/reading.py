@@ -7,7 +7,6 @@ store says `interrupted` of it.
 
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import Final
 
 from adapter.calls.refusals import not_offered
 from adapter.errors import AdapterError, CodexRefusedError, ThreadUnknownError
@@ -20,13 +19,12 @@ from agent.app_servers.lease_pool import LeasePool
 from agent.app_servers.supervisor import Supervisor
 from agent.gate.gatekeeper import GateKeeper
 from agent.gate.writers import Watch
-from agent.mutations.refusals import failed_before
 from agent.offload import Runner, in_thread
 from agent.reading.fenced_list import Rows, fenced_page
 from agent.reading.pages import (
     cut,
     fitting,
-    foreign_cursor,
+    page_refusal,
     shown,
     unwrap_cursor,
     wrap_cursor,
@@ -50,8 +48,6 @@ from transport.protocol.threads import (
     ThreadStatus,
 )
 from transport.protocol.turns import Turn, TurnListParams, TurnListResult
-
-_BAD_CURSOR: Final = "invalid cursor"
 
 
 class Reading:
@@ -322,9 +318,7 @@ class Reading:
         return thread.model_copy(update=update)
 
     def _refusal(self, exc: AdapterError, thread_id: str) -> Refusal:
-        if isinstance(exc, CodexRefusedError) and _BAD_CURSOR in exc.message:
-            return foreign_cursor()
-        return failed_before(exc, thread_id=thread_id, at_ms=self._now_ms())
+        return page_refusal(exc, thread_id=thread_id, at_ms=self._now_ms())
 
 
 def _turn_listing(thread_id: str, order: str) -> dict[str, object]:

@@ -936,6 +936,7 @@ class FakeWriter:
         decided_by: str,
         filled: Filled = NOTHING_FILLED,
     ) -> Approval:
+        await trio.lowlevel.checkpoint()  # the pipe is waited for, then it is decided
         approval = self._approvals.get(approval_id)
         if approval is not None and approval.state is not ApprovalState.PENDING:
             same = (approval.decided_by, approval.choice) == (decided_by, choice)
