@@ -65,7 +65,9 @@ class Sight:
             self._cwds.popitem(last=False)
 
     def sees(self, caller: Caller, thread_id: str) -> bool:
-        """Whether an event of this (root) thread may be told to the caller. No I/O.
+        """Whether an event of this (root) thread may be told to the caller.
+
+        No checkpoint: only the links of folders are followed.
 
         A thread whose folder nobody has told yet is not shown to who has a fence.
         """

@@ -27,7 +27,6 @@ from transport.errors import (
     Refusal,
 )
 from transport.identities import Secret, fingerprint
-from transport.limits import SESSION_LIMITS
 from transport.pairing import PairingText, check_number, device_psk
 from transport.protocol.admin import (
     PairAwaitParams,
@@ -40,7 +39,6 @@ from transport.protocol.admin import (
 from transport.protocol.gateway import AgentInfo, Ceiling
 
 _LOG: Final = logging.getLogger(__name__)
-_PING_S: Final = SESSION_LIMITS.ping_ms / 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +139,7 @@ class Pairings:
     def begin_handshake(self) -> tuple[bytes, Offer] | None:
         """Return a stranger's psk in mode 2 and the offer it is of; None: silence.
 
-        What came of the handshake must be told: `fail_handshake`, or `serve`.
+        What came of the handshake must be told: `fail_handshake`, or `take`.
         """
         offer = self._offer
         if offer is None:

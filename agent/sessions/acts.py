@@ -1,6 +1,6 @@
 """Mutations and answers that run on when their client is gone. Trio shell.
 
-PROTOCOL.md section 4 (Request keys): an act that has begun ends with a recorded outcome,
+PROTOCOL.md section 3 (Request keys): an act that has begun ends with a recorded outcome,
 so it must not be cancelled half way because a phone lost its network. Whoever comes back
 repeats the call with its key and gets the outcome.
 """
