@@ -11,7 +11,8 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from adapter.runtime import Filled
 from agent.access.scopes import Caller
-from agent.records.audit import Audit
+from agent.limits import CONFIRM_S
+from agent.records.audit import Audit, Value
 from tests.support.door import LOCAL, House, device, open_house, send, wall_ms
 from transport.errors import (
     ApprovalClosed,
@@ -21,6 +22,7 @@ from transport.errors import (
     Internal,
     InvalidParams,
     NotFound,
+    Timeout,
 )
 from transport.protocol.approvals import (
     Approval,
@@ -263,6 +265,23 @@ async def test_without_an_audit_log_nothing_is_allowed_and_everything_can_be_den
         (tmp_path / "audit.jsonl").rmdir()
         audit.record("space again")
         assert audited(tmp_path)[0]["effect"] == "deny"
+
+
+async def test_an_answer_that_the_disk_kept_waiting_too_long_is_not_given_and_says_so(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    class SlowDisk(Audit):
+        def record(self, event: str, **fields: Value) -> None:
+            super().record(event, **fields)
+            if event == "approval/answer":
+                autojump_clock.jump(CONFIRM_S + 1)
+
+    audit = SlowDisk(tmp_path / "audit.jsonl", now_ms=wall_ms)
+    async with open_house(tmp_path, audit=audit) as house:
+        approval = await asked(house)
+        with pytest.raises(Timeout, match="no answer was given"):
+            await house.door.approving.answer(APPROVER, answer_to(approval))
+        assert house.runtime.writers[0].approvals()[0].state is ApprovalState.PENDING
 
 
 @pytest.mark.parametrize("state", [ApprovalState.EXPIRED, ApprovalState.WITHDRAWN])
