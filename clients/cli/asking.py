@@ -6,6 +6,7 @@ A line is read when it is there, not waited for in a thread: a question can be t
 
 import getpass
 import os
+import select
 import sys
 import termios
 from collections.abc import Generator
@@ -40,8 +41,27 @@ async def confirm(question: str) -> bool:
 
     What was typed before the question was there is no answer to it.
     """
-    answer = await read_line(f"{question} [y/N] ")
-    return (answer or "").strip().lower() in {"y", "yes"}
+    return await read_word(f"{question} [y/N] ") in {"y", "yes"}
+
+
+async def confirm_for_good(question: str) -> bool:
+    """Ask before what cannot be undone. Raises: UsageProblemError: nobody is there."""
+    if not at_terminal():
+        raise UsageProblemError(
+            "there is no terminal to confirm on: add --yes where you are sure"
+        )
+    return await confirm(question)
+
+
+async def read_word(prompt: str) -> str:
+    """Return what decides, in small letters; empty is no answer.
+
+    So are several lines at once: they were pasted, and meant for something else.
+    """
+    answer = await read_line(prompt)
+    if answer is None or _more_typed():
+        return ""
+    return answer.strip().lower()
 
 
 async def ask_line(prompt: str, *, hidden: bool = False) -> str:
@@ -79,11 +99,9 @@ async def _typed(terminal: int) -> str | None:
     while not typed.endswith(b"\n"):
         await trio.lowlevel.wait_readable(terminal)
         more = os.read(terminal, _CHUNK)
-        if not more:
-            break
+        if not more:  # Ctrl-D, or nobody there: what has no end is no line
+            return None
         typed += more
-    if not typed:
-        return None
     return typed.decode(sys.stdin.encoding, "replace").removesuffix("\n")
 
 
@@ -101,6 +119,10 @@ def _echo(terminal: int, *, hidden: bool) -> Generator[None]:
     finally:
         termios.tcsetattr(terminal, termios.TCSADRAIN, before)
         print(flush=True)  # the line feed that was not seen
+
+
+def _more_typed() -> bool:
+    return sys.stdin.isatty() and bool(select.select([sys.stdin], [], [], 0)[0])
 
 
 def forget_typed() -> None:

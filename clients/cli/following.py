@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mappi
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 import trio
 
@@ -19,17 +19,23 @@ from clients.cli.find import device_names, pending_approvals
 from clients.cli.inplace import InPlace
 from clients.cli.lines.threads import turn_end
 from clients.cli.screen import Screen
-from clients.cli.style import dim
+from clients.cli.style import Span, dim
 from clients.cli.transcript import Transcript
 from clients.cli.turn_watch import TurnWatch
 from transport.background import open_background
 from transport.client import Client
-from transport.protocol.methods import THREAD_READ
-from transport.protocol.threads import ThreadReadParams
-from transport.protocol.turns import Turn, TurnStatus
+from transport.protocol.base import Params
+from transport.protocol.methods import THREAD_READ, Method
+from transport.protocol.thread_acts import ThreadCompactResult, ThreadForkResult
+from transport.protocol.threads import ThreadReadParams, ThreadStartResult
+from transport.protocol.turns import Turn, TurnResult, TurnStatus
 from transport.subscription import ClientEvent, Resumed
 
 Start = Callable[[], Awaitable[tuple[str, Turn]]]
+P = TypeVar("P", bound=Params)
+Begun = TypeVar(
+    "Begun", ThreadStartResult, ThreadForkResult, ThreadCompactResult, TurnResult
+)
 
 REREAD: Final = 20  # turns, newest first, among which ours must be
 MAX_EARLY: Final = 10_000  # events kept before the answer; more are told by the history
@@ -96,19 +102,17 @@ class _Follower:
             return
         waiting = await pending_approvals(self.client, self.thread_id)
         if self.transcript is not None and not self.screen.as_json:
-            clock = self.screen.clock()
-            self.inplace.show(self.transcript.waiting(waiting, clock))
-            for approval in waiting:
-                self.inplace.offer(approval)
+            for one in waiting:
+                told = self.transcript.waiting([one], self.screen.clock())
+                self.inplace.show(told, one)
 
     def show(self, event: ClientEvent) -> None:
         if self.screen.as_json:
             self.screen.json(event_json(event))
         elif self.transcript is not None:
             self.inplace.meet(event)
-            self.inplace.show(self.transcript.feed(event, self.screen.clock()))
-            if (asked := self.transcript.asked(event)) is not None:
-                self.inplace.offer(asked)
+            told = self.transcript.feed(event, self.screen.clock())
+            self.inplace.show(told, self.transcript.asked(event))
 
     def leave(self) -> None:
         """End the line that is written; after Ctrl-C say what becomes of the turn."""
@@ -139,6 +143,18 @@ def in_doubt(screen: Screen) -> Generator[None]:
     except trio.Cancelled:
         screen.note(_UNSEEN)
         raise
+
+
+async def begin(
+    screen: Screen, client: Client, method: Method[P, Begun], params: P, says: str
+) -> tuple[str, Turn]:
+    """Have a turn started, and say in which thread; `says` is what stands before it."""
+    result = await client.call(method, params)
+    if screen.as_json:
+        screen.json({"event": "answer", "result": result.wire()})
+    turn = result.turn
+    screen.say(dim(says), Span(turn.thread_id, "name"), dim(f" as turn {turn.id}"))
+    return turn.thread_id, turn
 
 
 async def carry_out(

@@ -5,13 +5,13 @@ question. Nothing is a yes but the word. While a question is open, what else hap
 kept back and told after it; it is taken back when it is answered elsewhere or in vain.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Final
 
 import trio
 
 from clients.cli.answering import plain_answer
-from clients.cli.asking import at_terminal, confirm, in_foreground, read_line
+from clients.cli.asking import at_terminal, confirm, in_foreground, read_word
 from clients.cli.exits import CommandError, refusal_text
 from clients.cli.filling import from_person
 from clients.cli.lines.approvals import approval_lines
@@ -54,30 +54,33 @@ class InPlace:
         self._open: Approval | None = None
         self._next: list[Approval] = []  # they came while another one was open
         self._kept: list[Piece] = []
-        self._scope: trio.CancelScope | None = None
+        self._scope = trio.CancelScope()  # of the open one, until its answer is sent
         self._news = trio.Event()
 
-    def show(self, pieces: Iterable[Piece]) -> None:
-        """Print pieces, or keep them while a question is open."""
+    def show(self, pieces: Sequence[Piece], asked: Approval | None = None) -> None:
+        """Print pieces, or keep them while a question is open; ask what they ask.
+
+        `asked`: the question that they end with. Where there are none it was told before,
+        and something else stands last: it is not asked then.
+        """
         if self._open is None:
             self._screen.pieces(pieces)
-            return
-        self._kept += pieces
-        if len(self._kept) > KEPT:
-            self._take_back()
+        else:
+            self._kept += pieces
+            if len(self._kept) > KEPT:
+                self._take_back()
+        if pieces and asked is not None:
+            self._offer(asked)
 
-    def offer(self, approval: Approval) -> None:
-        """Ask about this one; it has just been shown, whole."""
+    def _offer(self, approval: Approval) -> None:
         may = self._ask and _SCOPE in self._client.opened.device.scopes
         if not may or approval.state is not ApprovalState.PENDING:
             return
-        if not in_foreground():
-            return
         if self._open is not None:
             self._next.append(approval)
-            return
-        self._open = approval
-        self._news.set()
+        elif in_foreground():
+            self._put(approval)
+            self._news.set()
 
     def meet(self, event: ClientEvent) -> None:
         """Take a question back that has ended."""
@@ -96,42 +99,49 @@ class InPlace:
             await self._news.wait()
             self._news = trio.Event()
             while self._open is not None:
-                await self._put(self._open)
+                await self._ask_about(self._open)
+
+    def _put(self, approval: Approval) -> None:
+        """Have this one open: it stands last, whole."""
+        self._open = approval
+        self._scope = trio.CancelScope()
 
     def _take_back(self) -> None:
-        if self._scope is not None:
-            self._scope.cancel(reason="the question needs no answer any more")
+        self._scope.cancel(reason="the question needs no answer any more")
 
-    async def _put(self, approval: Approval) -> None:
+    async def _ask_about(self, approval: Approval) -> None:
         try:
-            with trio.CancelScope() as scope:
-                self._scope = scope
+            with self._scope:
                 await self._answer(approval)
-            if scope.cancelled_caught:
-                self._screen.say()
         finally:
-            self._scope = None
             self._open = None
             kept, self._kept = self._kept, []
             self._screen.pieces(kept)
-        if self._next:
-            self._open = self._next.pop(
-                0
-            )  # it may have scrolled away: once more, whole
-            self._screen.lines(approval_lines(self._open, self._screen.clock()))
+        if self._next and in_foreground():
+            following = self._next.pop(0)
+            self._put(following)  # it may have scrolled away: once more, whole
+            self._screen.lines(approval_lines(following, self._screen.clock()))
 
     async def _answer(self, approval: Approval) -> None:
         try:
-            params = await self._params(approval)
+            params = await self._typed(approval)
             if params is None:
                 self._screen.say(dim("         left as it is: it waits"))
                 return
-            self._scope = None  # what is sent is not taken back
+            self._scope = trio.CancelScope()  # what is sent is not taken back
             await self._client.call(APPROVAL_ANSWER, params)
         except CommandError as error:
             self._screen.problem(error.message, error.details)
         except Refusal as refusal:
             self._screen.problem(refusal_text(refusal, self._screen.clock()))
+
+    async def _typed(self, approval: Approval) -> ApprovalAnswerParams | None:
+        """Return the answer; `None`: there is to be none."""
+        try:
+            return await self._params(approval)
+        except trio.Cancelled:
+            self._screen.say()  # ends the line of the prompt
+            raise
 
     async def _params(self, approval: Approval) -> ApprovalAnswerParams | None:
         choice = await self._choice(approval)
@@ -150,7 +160,7 @@ class InPlace:
         }
         told = ", ".join(f"{word[0]}({word[1:]})" for word in words)
         prompt = f"  {'here':<{FIELD}}{told}, Enter leaves it > "
-        while typed := ((await read_line(prompt)) or "").strip().lower():
+        while typed := await read_word(prompt):
             for word, choice in words.items():
                 if typed in {word, word[0]}:
                     return choice

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from clients.cli.asking import at_terminal, confirm
+from clients.cli.asking import confirm_for_good
 from clients.cli.doors import open_door
-from clients.cli.exits import ExitCode, UsageProblemError
+from clients.cli.exits import ExitCode
 from clients.cli.find import find_thread
 from clients.cli.lines.threads import thread_name
 from clients.cli.message import request_key
@@ -85,7 +85,8 @@ async def delete(
         thread_id = await find_thread(client, thread)
         read = ThreadReadParams(thread_id=thread_id, turns=0)
         name = thread_name((await client.call(THREAD_READ, read)).thread)
-        if not yes and not await _confirmed(f"{thread_id} “{name}”"):
+        question = f"Delete {thread_id} “{name}” for good?"
+        if not yes and not await confirm_for_good(question):
             screen.note("Nothing was deleted.")
             return ExitCode.FAILED
         params = ThreadDeleteParams(
@@ -96,14 +97,6 @@ async def delete(
         screen.json(result.wire())
     screen.say(Span(thread_id, "name"), f" is deleted: {name}")
     return ExitCode.OK
-
-
-async def _confirmed(what: str) -> bool:
-    if not at_terminal():
-        raise UsageProblemError(
-            "there is no terminal to confirm on: add --yes where you are sure"
-        )
-    return await confirm(f"Delete {what} for good?")
 
 
 async def _tell(

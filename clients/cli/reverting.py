@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Final
 
-from clients.cli.asking import at_terminal, confirm
+from clients.cli.asking import confirm_for_good
 from clients.cli.choose import pick
 from clients.cli.doors import open_door
-from clients.cli.exits import ExitCode, UsageProblemError
+from clients.cli.exits import ExitCode
 from clients.cli.find import find_thread
 from clients.cli.lines.threads import turn_choice
 from clients.cli.message import request_key
@@ -37,7 +37,9 @@ async def revert(
         going = await _going(client, thread_id, before)
         if not screen.as_json:
             _show(screen, going)
-        if not yes and not await _confirmed(len(going)):
+        what = "it" if len(going) == 1 else "them"
+        question = f"Take {what} back for good? Files stay as they are."
+        if not yes and not await confirm_for_good(question):
             screen.note("Nothing was taken back.")
             return ExitCode.FAILED
         params = ThreadRevertParams(
@@ -81,12 +83,3 @@ def _show(screen: Screen, going: Sequence[Turn]) -> None:
     if len(going) > SHOWN:
         rows.append(line(f"  … and {len(going) - SHOWN} behind them"))
     screen.lines(rows)
-
-
-async def _confirmed(count: int) -> bool:
-    if not at_terminal():
-        raise UsageProblemError(
-            "there is no terminal to confirm on: add --yes where you are sure"
-        )
-    what = "it" if count == 1 else "them"
-    return await confirm(f"Take {what} back for good? Files stay as they are.")

@@ -2,25 +2,19 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from clients.cli.doors import LinkTeller, open_door
 from clients.cli.exits import ExitCode, UsageProblemError
 from clients.cli.find import find_thread
-from clients.cli.following import carry_out
+from clients.cli.following import begin, carry_out
 from clients.cli.message import request_key
 from clients.cli.screen import Screen
-from clients.cli.style import Span, dim
-from transport.client import Client
-from transport.protocol.methods import REVIEW_START, THREAD_COMPACT, Method
+from transport.protocol.methods import REVIEW_START, THREAD_COMPACT
 from transport.protocol.reviews import ReviewStartParams, ReviewTarget
-from transport.protocol.thread_acts import ThreadCompactParams, ThreadCompactResult
-from transport.protocol.turns import Turn, TurnResult
-
-P = TypeVar("P", ThreadCompactParams, ReviewStartParams)
-R = TypeVar("R", ThreadCompactResult, TurnResult)
+from transport.protocol.thread_acts import ThreadCompactParams
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +48,7 @@ async def review(
             request_key=key or request_key(),
             wait_ms=wait_ms,
         )
-        start = partial(_start, screen, client, REVIEW_START, params, "review of ")
+        start = partial(begin, screen, client, REVIEW_START, params, "review of ")
         return await carry_out(screen, client, params.thread_id, start, follow=follow)
 
 
@@ -76,19 +70,8 @@ async def compact(
             request_key=key or request_key(),
             wait_ms=wait_ms,
         )
-        start = partial(_start, screen, client, THREAD_COMPACT, params, "compacting ")
+        start = partial(begin, screen, client, THREAD_COMPACT, params, "compacting ")
         return await carry_out(screen, client, params.thread_id, start, follow=follow)
-
-
-async def _start(
-    screen: Screen, client: Client, method: Method[P, R], params: P, says: str
-) -> tuple[str, Turn]:
-    result = await client.call(method, params)
-    if screen.as_json:
-        screen.json({"event": "answer", "result": result.wire()})
-    turn = result.turn
-    screen.say(dim(says), Span(params.thread_id, "name"), dim(f" as turn {turn.id}"))
-    return params.thread_id, turn
 
 
 def _target(wanted: Wanted) -> ReviewTarget:

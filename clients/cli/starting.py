@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
 from clients.cli.doors import LinkTeller, open_door
 from clients.cli.doubting import doubt
 from clients.cli.exits import ExitCode
 from clients.cli.find import find_folder, find_thread
-from clients.cli.following import carry_out
+from clients.cli.following import begin, carry_out
 from clients.cli.message import (
     NOTHING,
     PLAIN,
@@ -19,16 +19,10 @@ from clients.cli.message import (
     request_key,
 )
 from clients.cli.screen import Screen
-from clients.cli.style import Span, dim
-from transport.client import Client
 from transport.protocol.gateway import ApprovalPolicyName, SandboxName
-from transport.protocol.methods import THREAD_FORK, THREAD_START, Method
-from transport.protocol.thread_acts import ThreadForkParams, ThreadForkResult
-from transport.protocol.threads import ThreadStartParams, ThreadStartResult
-from transport.protocol.turns import Turn
-
-P = TypeVar("P", ThreadStartParams, ThreadForkParams)
-Born = TypeVar("Born", ThreadStartResult, ThreadForkResult)
+from transport.protocol.methods import THREAD_FORK, THREAD_START
+from transport.protocol.thread_acts import ThreadForkParams
+from transport.protocol.threads import ThreadStartParams
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +67,7 @@ async def new(
             wait_ms=wait_ms,
         )
         await doubt(screen, client, manner.model, manner.effort)
-        start = partial(_start, screen, client, THREAD_START, params, "new thread ")
+        start = partial(begin, screen, client, THREAD_START, params, "new thread ")
         return await carry_out(screen, client, None, start, follow=follow)
 
 
@@ -108,16 +102,5 @@ async def fork(
             wait_ms=wait_ms,
         )
         await doubt(screen, client, manner.model, manner.effort)
-        start = partial(_start, screen, client, THREAD_FORK, params, "forked to ")
+        start = partial(begin, screen, client, THREAD_FORK, params, "forked to ")
         return await carry_out(screen, client, None, start, follow=follow)
-
-
-async def _start(
-    screen: Screen, client: Client, method: Method[P, Born], params: P, says: str
-) -> tuple[str, Turn]:
-    result = await client.call(method, params)
-    if screen.as_json:
-        screen.json({"event": "answer", "result": result.wire()})
-    thread, turn = result.thread, result.turn
-    screen.say(dim(says), Span(thread.id, "name"), dim(f" as turn {turn.id}"))
-    return thread.id, turn

@@ -65,15 +65,14 @@ async def _tell(
     try:
         async for event in events:
             inplace.meet(event)
-            inplace.show(transcript.feed(event, screen.clock()))
-            if (asked := transcript.asked(event)) is not None:
-                inplace.offer(asked)
+            told = transcript.feed(event, screen.clock())
+            inplace.show(told, transcript.asked(event))
             if isinstance(event, Resumed) and event.verdict != "ok":
                 # Asked after the subscription stands: none can fall in between.
                 waiting = await pending_approvals(client, root)
-                inplace.show(transcript.waiting(waiting, screen.clock()))
-                for approval in waiting:
-                    inplace.offer(approval)
+                for one in waiting:
+                    told = transcript.waiting([one], screen.clock())
+                    inplace.show(told, one)
     finally:
         screen.pieces(transcript.finish())
 

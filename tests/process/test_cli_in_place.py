@@ -12,7 +12,12 @@ from tests.support.cli_runs import cli_environ, run_cli
 from tests.support.cli_samples import SHOP
 from tests.support.fake_agent import FakeAgent, Frame, open_fake_agent
 from tests.support.terminals import Terminal, open_terminal
-from transport.protocol.approvals import Approval, ApprovalResult, ApprovalState
+from transport.protocol.approvals import (
+    Approval,
+    ApprovalListResult,
+    ApprovalResult,
+    ApprovalState,
+)
 from transport.protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -101,6 +106,79 @@ async def test_nothing_but_the_word_is_a_yes_and_enter_leaves_it(
         before = shown.shown.partition("it waits")[0]
     assert "meanwhile" not in before  # it would have stood in what is typed
     assert agent.called("approval/answer") == []
+
+
+@pytest.mark.parametrize("typed", ["a\nall of this\n", "a\x04\x04"])
+async def test_a_line_that_was_pasted_with_others_or_never_ended_is_no_answer(
+    tmp_path: Path, typed: str
+) -> None:
+    async with (
+        fake(tmp_path / "s", "approve") as agent,
+        asked(tmp_path / "s", agent, samples.command_approval()) as shown,
+    ):
+        await shown.wait_for(PROMPT)
+        await shown.type(typed)
+        await shown.wait_for("it waits")
+    assert agent.called("approval/answer") == []
+
+
+async def test_of_several_that_wait_each_is_asked_right_below_itself(
+    tmp_path: Path,
+) -> None:
+    first, second = samples.command_approval(), samples.change_approval()
+    state = tmp_path / "s"
+    async with fake(state, "approve") as agent:
+        agent.answers["approval/list"] = lambda _: ApprovalListResult(
+            approvals=[first, second], head=1
+        )
+        async with open_terminal(state, "watch", SHOP, NO_COLOR="1") as shown:
+            above = (await shown.wait_for(PROMPT)).partition(PROMPT)[0]
+            assert first.id in above
+            assert second.id not in above
+            await shown.type("\n")
+            await shown.wait_count(PROMPT, 2)
+            last = shown.shown.rpartition("approval ")[2]
+            assert last.startswith(second.id)
+
+
+async def test_what_was_told_before_is_not_asked_below_something_else(
+    tmp_path: Path,
+) -> None:
+    approval = samples.command_approval()
+    async with (
+        fake(tmp_path / "s", "approve") as agent,
+        asked(tmp_path / "s", agent, approval) as shown,
+    ):
+        await shown.wait_for(PROMPT)
+        await shown.type("\n")
+        await shown.wait_for("it waits")
+        agent.tell(ApprovalRequested(approval=approval))
+        agent.tell(notice("and on it goes"))
+        said = await shown.wait_for("and on it goes")
+    assert said.count(PROMPT) == 1
+
+
+async def test_a_question_that_ended_as_it_came_holds_nothing_up(
+    tmp_path: Path,
+) -> None:
+    approval = samples.command_approval()
+    over = approval.model_copy(update={"state": ApprovalState.EXPIRED})
+    turn = samples.turn(status=TurnStatus.IN_PROGRESS)
+    state = tmp_path / "s"
+    async with fake(state, "approve") as agent:
+
+        def start(params: Frame) -> TurnStartResult:
+            del params
+            agent.tell(ApprovalRequested(approval=approval))
+            agent.tell(ApprovalResolved(approval=over))
+            agent.tell(notice("and on it goes"))
+            return TurnStartResult(turn=turn, delivery="started")
+
+        agent.answers["turn/start"] = start
+        async with open_terminal(state, "send", SHOP, "Go.", NO_COLOR="1") as shown:
+            await shown.wait_for("and on it goes")
+            agent.tell(TurnCompleted(turn=samples.turn(turn.id)))
+            assert await shown.end() == 0
 
 
 async def test_a_question_that_another_device_answered_is_taken_back(

@@ -78,8 +78,7 @@ async def test_nothing_is_taken_back_without_a_yes(
         async def no(_question: str) -> bool:  # noqa: ASYNC124 - it is awaited
             return False
 
-        monkeypatch.setattr(reverting, "at_terminal", lambda: True)
-        monkeypatch.setattr(reverting, "confirm", no)
+        monkeypatch.setattr(reverting, "confirm_for_good", no)
         screen = paper()
         assert await revert(screen, yes=False) == ExitCode.FAILED
         assert "Nothing was taken back." in noted(screen)
