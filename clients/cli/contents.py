@@ -5,7 +5,7 @@ from typing import Final, Literal
 from clients.cli.choose import pick
 from clients.cli.doors import open_door
 from clients.cli.exits import ExitCode, FailedError
-from clients.cli.find import find_thread
+from clients.cli.find import find_folder, find_thread
 from clients.cli.lines.contents import (
     diff_lines,
     file_lines,
@@ -134,7 +134,8 @@ async def files(
     """Find files of a thread's folder, or of another, by letters of their paths."""
     async with open_door(host) as client:
         thread_id = None if thread is None else await find_thread(client, thread)
-        params = FileSearchParams(thread_id=thread_id, cwd=cwd, query=text)
+        folder = None if cwd is None else find_folder(client, cwd)
+        params = FileSearchParams(thread_id=thread_id, cwd=folder, query=text)
         found = await client.call(FILE_SEARCH, params)
     if screen.as_json:
         screen.json(found.wire())

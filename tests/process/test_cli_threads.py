@@ -133,10 +133,12 @@ async def test_files_are_found_for_a_mention(state: Path) -> None:
         assert "may be more" in noted(screen)
         screen = paper(as_json=True)
         await contents.files(screen, "carts", host=None, thread=None, cwd="/w")
+        await contents.files(paper(), "carts", host=None, thread=None, cwd=".")
         assert json.loads(printed(screen)) == told.wire()
         assert agent.called("file/search") == [
             {"threadId": SHOP, "query": "carts"},
             {"cwd": "/w", "query": "carts"},
+            {"cwd": str(Path.cwd()), "query": "carts"},
         ]
 
 
