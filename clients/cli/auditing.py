@@ -6,7 +6,7 @@ from typing import Final
 
 from clients.cli.doors import open_local
 from clients.cli.exits import ExitCode
-from clients.cli.find import list_devices
+from clients.cli.find import device_names
 from clients.cli.paging import list_rows
 from clients.cli.plain import one_line
 from clients.cli.screen import Screen
@@ -31,7 +31,7 @@ async def audit(screen: Screen, *, count: int, whole: bool = False) -> ExitCode:
             count=count,
             keep=None if whole else lambda entry: entry.event != _COMINGS,
         )
-        names = {device.id: device.name for device in await list_devices(client)}
+        names = await device_names(client)
     for entry in entries:
         if screen.as_json:
             screen.json(entry.wire())

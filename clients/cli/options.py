@@ -147,6 +147,10 @@ Schema = Annotated[
         help="Ask for JSON that fits the JSON Schema in this file, this once.",
     ),
 ]
+OnlyTurn = Annotated[
+    str | None, typer.Option("--turn", metavar="TURN", help="Only if this turn runs.")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask: I am sure.")]
 Sandbox = Annotated[
     str | None,
     typer.Option(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from clients.cli.doors import open_door
 from clients.cli.exits import ExitCode
-from clients.cli.find import find_folder, list_devices, list_threads
+from clients.cli.find import device_names, find_folder, list_threads
 from clients.cli.hosts import LOCAL
 from clients.cli.lines.since import Begun, since_lines
 from clients.cli.paging import list_rows
@@ -96,8 +96,7 @@ async def _starters(client: Client, since: int) -> Starters | None:
         for entry in entries
         if entry.event in _BEGINS
     }
-    names = {device.id: device.name for device in await list_devices(client)}
-    return Starters(devices, names)
+    return Starters(devices, await device_names(client))
 
 
 def _messages(turn: Turn) -> Iterator[UserMessage]:

@@ -13,6 +13,7 @@ from clients.cli.options import (
     Key,
     ThreadArg,
     WaitMs,
+    Yes,
 )
 
 group = typer.Typer()
@@ -51,7 +52,7 @@ def revert(
         typer.Option("--before", metavar="TURN", help="The first turn that goes."),
     ],
     host: Host = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask: I am sure.")] = False,
+    yes: Yes = False,
     wait_ms: WaitMs = 0,
     as_json: AsJson = False,
 ) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from clients.cli.commands import completing
-from clients.cli.options import Archived, AsJson, Host, ThreadArg, WaitMs
+from clients.cli.options import Archived, AsJson, Host, ThreadArg, WaitMs, Yes
 
 if TYPE_CHECKING:
     from clients.cli.contents import Field
@@ -199,7 +199,7 @@ def unarchive(
 def delete(
     thread: ThreadArg,
     host: Host = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask: I am sure.")] = False,
+    yes: Yes = False,
     wait_ms: WaitMs = 0,
     as_json: AsJson = False,
 ) -> None:

@@ -1,6 +1,8 @@
 """Commands that start a turn, or change what it runs with. Blocking I/O."""
 
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -16,6 +18,7 @@ from clients.cli.options import (
     Key,
     Mentions,
     Model,
+    OnlyTurn,
     Plan,
     Policy,
     Sandbox,
@@ -27,9 +30,31 @@ from clients.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from clients.cli.message import Enclosed
+    from clients.cli.screen import Screen
     from transport.protocol.gateway import ApprovalPolicyName, SandboxName
 
 group = typer.Typer()
+
+
+def _enclosed(
+    images: Sequence[Path] | None,
+    mentions: Sequence[str] | None,
+    schema: Path | None = None,
+) -> "Enclosed":
+    from clients.cli.message import Enclosed
+
+    return Enclosed(images=images or (), mentions=mentions or (), schema=schema)
+
+
+def _sent(
+    command: "Callable[[Screen, str], Awaitable[int]]", text: str, *, as_json: bool
+) -> typer.Exit:
+    """Run a command with its message, which may come from stdin; return how it ended."""
+    from clients.cli import asking, entry
+
+    read_text = partial(asking.read_text, text)
+    return typer.Exit(entry.run_with_text(command, read_text, as_json=as_json))
 
 
 @group.command()
@@ -69,7 +94,7 @@ def send(
     as_json: AsJson = False,
 ) -> None:
     """Continue a thread with a message."""
-    from clients.cli import asking, entry, message, sending
+    from clients.cli import message, sending
 
     if when_free and steer:
         wrong = "either --when-free or --steer"
@@ -91,12 +116,9 @@ def send(
         allow_pending=allow_pending,
         key=key,
         manner=manner,
-        enclosed=message.Enclosed(
-            images=images or (), mentions=mentions or (), schema=schema
-        ),
+        enclosed=_enclosed(images, mentions, schema),
     )
-    read_text = partial(asking.read_text, text)
-    raise typer.Exit(entry.run_with_text(command, read_text, as_json=as_json))
+    raise _sent(command, text, as_json=as_json)
 
 
 @group.command()
@@ -104,10 +126,7 @@ def steer(
     thread: ThreadArg,
     text: Text,
     host: Host = None,
-    turn: Annotated[
-        str | None,
-        typer.Option("--turn", metavar="TURN", help="Only if this turn runs."),
-    ] = None,
+    turn: OnlyTurn = None,
     follow: Follow = True,
     wait_ms: WaitMs = 0,
     images: Images = None,
@@ -116,7 +135,7 @@ def steer(
     as_json: AsJson = False,
 ) -> None:
     """Put more words into the turn that runs."""
-    from clients.cli import asking, entry, message, sending
+    from clients.cli import sending
 
     command = partial(
         sending.steer,
@@ -126,10 +145,9 @@ def steer(
         follow=follow,
         wait_ms=wait_ms,
         key=key,
-        enclosed=message.Enclosed(images=images or (), mentions=mentions or ()),
+        enclosed=_enclosed(images, mentions),
     )
-    read_text = partial(asking.read_text, text)
-    raise typer.Exit(entry.run_with_text(command, read_text, as_json=as_json))
+    raise _sent(command, text, as_json=as_json)
 
 
 @group.command()
@@ -160,7 +178,7 @@ def new(
 
     What is not named is left to Codex's own configuration there.
     """
-    from clients.cli import asking, entry, message, starting
+    from clients.cli import message, starting
 
     terms = starting.Terms(
         name=name,
@@ -176,12 +194,9 @@ def new(
         key=key,
         terms=terms,
         manner=message.Manner(model=model, effort=effort, mode=mode_of(plan)),
-        enclosed=message.Enclosed(
-            images=images or (), mentions=mentions or (), schema=schema
-        ),
+        enclosed=_enclosed(images, mentions, schema),
     )
-    read_text = partial(asking.read_text, text)
-    raise typer.Exit(entry.run_with_text(command, read_text, as_json=as_json))
+    raise _sent(command, text, as_json=as_json)
 
 
 @group.command()
@@ -210,7 +225,7 @@ def fork(
     as_json: AsJson = False,
 ) -> None:
     """Go on in a copy of a thread, which itself stays as it is."""
-    from clients.cli import asking, entry, message, starting
+    from clients.cli import message, starting
 
     if through is not None and before is not None:
         wrong = "either --through or --before"
@@ -225,22 +240,16 @@ def fork(
         wait_ms=wait_ms,
         key=key,
         manner=message.Manner(model=model, effort=effort, mode=mode_of(plan), cwd=cwd),
-        enclosed=message.Enclosed(
-            images=images or (), mentions=mentions or (), schema=schema
-        ),
+        enclosed=_enclosed(images, mentions, schema),
     )
-    read_text = partial(asking.read_text, text)
-    raise typer.Exit(entry.run_with_text(command, read_text, as_json=as_json))
+    raise _sent(command, text, as_json=as_json)
 
 
 @group.command()
 def interrupt(
     thread: ThreadArg,
     host: Host = None,
-    turn: Annotated[
-        str | None,
-        typer.Option("--turn", metavar="TURN", help="Only if this turn runs."),
-    ] = None,
+    turn: OnlyTurn = None,
     background: Annotated[
         bool,
         typer.Option("--background", help="End its background commands as well."),
