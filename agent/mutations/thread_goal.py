@@ -8,7 +8,7 @@ would leave it busy for ever), else through the reader, and load nothing.
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 
-from adapter.errors import AdapterError
+from adapter.errors import AdapterError, CodexRefusedError, NoAnswerError
 from adapter.runtime import Guard
 from agent.access.scopes import Caller, check_alive
 from agent.app_servers.lease import Lease
@@ -80,19 +80,16 @@ class ThreadGoal:
         be closed. Raises: Refusal."""
         lease = self._lease(caller, params.thread_id, ends_work=True)
 
-        async def act(guard: Guard) -> Goal | None:
+        async def act(guard: Guard) -> None:
             if lease is not None:
-                writer = lease.started_writer
-                await writer.pause_goal(guard=guard)
+                await lease.started_writer.pause_goal(guard=guard)
                 lease.has_goal = False
-                return await writer.goal()
-            reader = self._way.supervisor.reader
-            await reader.pause_goal(params.thread_id, guard=guard)
-            return await reader.goal(params.thread_id)
+            else:
+                reader = self._way.supervisor.reader
+                await reader.pause_goal(params.thread_id, guard=guard)
 
         guard = self._guard(caller, params.thread_id, lease)
-        with lease.used() if lease is not None else nullcontext():
-            return await self._carry(flight, GOAL_PAUSE.name, guard, act)
+        return await self._carry(flight, GOAL_PAUSE.name, lease, guard, act)
 
     async def clear(
         self, caller: Caller, params: GoalClearParams, flight: Flight
@@ -100,19 +97,16 @@ class ThreadGoal:
         """Take it away. Raises: Refusal."""
         lease = self._lease(caller, params.thread_id, ends_work=False)
 
-        async def act(guard: Guard) -> Goal | None:
+        async def act(guard: Guard) -> None:
             if lease is not None:
-                writer = lease.started_writer
-                await writer.clear_goal(guard=guard)
+                await lease.started_writer.clear_goal(guard=guard)
                 lease.has_goal = False
-                return await writer.goal()
-            reader = self._way.supervisor.reader
-            await reader.clear_goal(params.thread_id, guard=guard)
-            return await reader.goal(params.thread_id)
+            else:
+                reader = self._way.supervisor.reader
+                await reader.clear_goal(params.thread_id, guard=guard)
 
         guard = self._way.guard(caller, params.thread_id)
-        with lease.used() if lease is not None else nullcontext():
-            return await self._carry(flight, GOAL_CLEAR.name, guard, act)
+        return await self._carry(flight, GOAL_CLEAR.name, lease, guard, act)
 
     def _lease(
         self, caller: Caller, thread_id: str, *, ends_work: bool
@@ -139,13 +133,27 @@ class ThreadGoal:
         self,
         flight: Flight,
         method: str,
+        lease: Lease | None,
         guard: Guard,
-        act: Callable[[Guard], Awaitable[Goal | None]],
+        act: Callable[[Guard], Awaitable[None]],
     ) -> GoalResult:
         async def steps(sent: Sent) -> GoalResult:
             await self._way.ledger.hand(flight, method)
-            result = GoalResult(goal=await act(sent.behind(guard)))
+            await act(sent.behind(guard))
+            result = GoalResult(goal=await self._read_back(flight, method, lease))
             await self._way.ledger.done(flight, result, None)
             return result
 
-        return await self._way.carrier.carry(flight, None, steps)
+        with lease.used() if lease is not None else nullcontext():
+            return await self._way.carrier.carry(flight, None, steps)
+
+    async def _read_back(
+        self, flight: Flight, method: str, lease: Lease | None
+    ) -> Goal | None:
+        try:
+            if lease is not None:
+                return await lease.started_writer.goal()
+            assert flight.row.thread is not None
+            return await self._way.supervisor.reader.goal(flight.row.thread)
+        except CodexRefusedError as exc:
+            raise NoAnswerError(method) from exc  # the act itself was not refused

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from trio.testing import MockClock
 
-from adapter.errors import CodexRefusedError
+from adapter.errors import CodexOverloadedError, CodexRefusedError
 from agent.access.scopes import Caller
 from agent.records.store import RowState, Store
 from tests.support.door import LOCAL, House, device, open_house, send
@@ -22,7 +22,12 @@ from transport.errors import (
     TooLarge,
 )
 from transport.protocol.events import ThreadReverted
-from transport.protocol.goals import Goal, GoalSetParams, GoalStatus
+from transport.protocol.goals import (
+    Goal,
+    GoalPauseParams,
+    GoalSetParams,
+    GoalStatus,
+)
 from transport.protocol.reviews import CustomTarget, ReviewStartParams
 from transport.protocol.thread_acts import ThreadCompactParams, ThreadRevertParams
 from transport.protocol.turns import Turn, TurnInterruptParams, TurnStatus
@@ -119,6 +124,25 @@ async def test_a_turn_that_begins_by_itself_before_the_first_byte_is_not_ended(
             await STARTS[name](house)
         assert caught.value.data["what"] == "running"
         assert row_state(tmp_path) is None
+
+
+async def test_a_goal_that_was_paused_but_is_not_told_then_was_not_refused(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        house.runtime.add("thr", "t1")
+        goal = GoalSetParams(thread_id="thr", objective="win", request_key="g" * 16)
+        await house.door.admission.set_goal(LOCAL, goal)
+
+        def busy() -> None:
+            raise CodexOverloadedError("thread/goal/get", -32001, "overloaded")
+
+        house.runtime.at("goal", busy)
+        pause = GoalPauseParams(thread_id="thr", request_key=KEY)
+        result = await house.door.admission.pause_goal(LOCAL, pause)
+        assert result.goal is not None
+        assert result.goal.status is GoalStatus.PAUSED
+        assert row_state(tmp_path) is RowState.DONE
 
 
 @pytest.mark.parametrize(
