@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from agent.access.scopes import Caller
 from agent.mutations.background_commands import BackgroundCommands
+from agent.mutations.outcomes import Outcomes
 from agent.mutations.passage import Mutation, Passage
-from agent.mutations.settling import Settling
 from agent.mutations.thread_goal import ThreadGoal
 from agent.mutations.thread_revert import ThreadRevert
 from agent.mutations.thread_runs import ThreadRuns, check_review_start
@@ -60,10 +60,10 @@ class Acts:
 class Admission:
     """Every mutation, from any caller. All of them raise `Refusal`."""
 
-    def __init__(self, passage: Passage, acts: Acts, settling: Settling) -> None:
+    def __init__(self, passage: Passage, acts: Acts, outcomes: Outcomes) -> None:
         self._passage = passage
         self._acts = acts
-        self._settling = settling
+        self._outcomes = outcomes
 
     async def start_turn(
         self, caller: Caller, params: TurnStartParams
@@ -76,7 +76,7 @@ class Admission:
             check=check_turn_start,
             look=self._acts.turn_start.look,
             run=self._acts.turn_start.run,
-            settled=self._settling.started,
+            settled=self._outcomes.started,
         )
         return await self._passage.go(caller, params, mutation)
 
@@ -100,7 +100,7 @@ class Admission:
             check=check_turn_steer,
             look=self._acts.turn_steer.look,
             run=self._acts.turn_steer.run,
-            settled=self._settling.steered,
+            settled=self._outcomes.steered,
         )
         return await self._passage.go(caller, params, mutation)
 
@@ -112,7 +112,7 @@ class Admission:
             method=methods.THREAD_START,
             check=check_thread_start,
             run=self._acts.thread_start.run,
-            settled=self._settling.begun,
+            settled=self._outcomes.begun,
         )
         return await self._passage.go(caller, params, mutation)
 
@@ -124,7 +124,7 @@ class Admission:
             method=methods.THREAD_SETTINGS,
             check=check_settings_change,
             run=self._acts.settings.run,
-            settled=self._settling.set,
+            settled=self._outcomes.set,
         )
         return await self._passage.go(caller, params, mutation)
 
@@ -165,7 +165,7 @@ class Admission:
         mutation = Mutation(
             method=methods.TURN_INTERRUPT,
             run=self._acts.turn_interrupt.run,
-            settled=self._settling.stopped,
+            settled=self._outcomes.stopped,
             waits=False,
             locks=False,
         )
@@ -178,7 +178,7 @@ class Admission:
         mutation = Mutation(
             method=methods.BACKGROUND_STOP,
             run=self._acts.background.stop,
-            settled=self._settling.ended,
+            settled=self._outcomes.ended,
             waits=False,
             locks=False,
         )
@@ -203,7 +203,7 @@ class Admission:
         mutation = Mutation(
             method=methods.GOAL_SET,
             run=self._acts.goal.set,
-            settled=self._settling.goal_set,
+            settled=self._outcomes.goal_set,
         )
         return await self._passage.go(caller, params, mutation)
 
@@ -214,7 +214,7 @@ class Admission:
         mutation = Mutation(
             method=methods.GOAL_PAUSE,
             run=self._acts.goal.pause,
-            settled=self._settling.goal_paused,
+            settled=self._outcomes.goal_paused,
             ends_work=True,
         )
         return await self._passage.go(caller, params, mutation)
@@ -226,7 +226,7 @@ class Admission:
         mutation = Mutation(
             method=methods.GOAL_CLEAR,
             run=self._acts.goal.clear,
-            settled=self._settling.goal_cleared,
+            settled=self._outcomes.goal_cleared,
         )
         return await self._passage.go(caller, params, mutation)
 

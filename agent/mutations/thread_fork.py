@@ -14,9 +14,9 @@ from adapter.runtime import Guard, Loaded, ThreadWriter
 from agent.access.scopes import Caller, check_alive, check_settings
 from agent.limits import UNDO_S
 from agent.mutations.carry import Sent
+from agent.mutations.outcomes import Outcomes
 from agent.mutations.passage import Mutation, Passage
 from agent.mutations.refusals import turn_not_found
-from agent.mutations.settling import Settling
 from agent.mutations.sizes import check_schema, check_size
 from agent.mutations.way import Way, turn_wishes
 from agent.records.ledger import Flight
@@ -36,10 +36,10 @@ class _Made:
 class ThreadFork:
     """`thread/fork`."""
 
-    def __init__(self, way: Way, passage: Passage, settling: Settling) -> None:
+    def __init__(self, way: Way, passage: Passage, outcomes: Outcomes) -> None:
         self._way = way
         self._passage = passage
-        self._settling = settling
+        self._outcomes = outcomes
 
     async def run(self, caller: Caller, params: ThreadForkParams) -> ThreadForkResult:
         """Go the way of a mutation, once for its key. Raises: Refusal."""
@@ -48,7 +48,7 @@ class ThreadFork:
             check=_check_fork,
             look=self._look,
             run=self._attempt,
-            settled=self._settling.forked,
+            settled=self._outcomes.forked,
             locks=False,
         )
         return await self._passage.go(caller, params, mutation)
@@ -90,7 +90,7 @@ class ThreadFork:
                 wishes=turn_wishes(params, folder),
                 output_schema=params.output_schema,
             )
-            thread = self._way.pool.dressed(lease, lease.thread or loaded.thread)
+            thread = self._way.now(lease)
             result = ThreadForkResult(
                 thread=thread.model_copy(update={"last_turn_id": turn.id}), turn=turn
             )

@@ -67,9 +67,7 @@ class ThreadRevert:
             async def steps(sent: Sent) -> ThreadResult:
                 await self._way.ledger.hand(flight, THREAD_REVERT.name)
                 await self._send(caller, params, lease, left, sent)
-                assert lease.thread is not None
-                thread = self._way.pool.dressed(lease, lease.thread)
-                now = thread.model_copy(update={"last_turn_id": left})
+                now = self._way.now(lease).model_copy(update={"last_turn_id": left})
                 result = ThreadResult(thread=now)
                 await self._way.ledger.done(flight, result, None)
                 return result

@@ -5,7 +5,6 @@ for them, without a word: so nothing may run, and no goal may be about to start 
 """
 
 from agent.access.scopes import Caller, check_review
-from agent.app_servers.lease import Lease
 from agent.mutations.carry import Sent
 from agent.mutations.newest_turn import check_no_goal
 from agent.mutations.sizes import check_target
@@ -15,7 +14,6 @@ from agent.records.ledger import Flight
 from transport.protocol.methods import REVIEW_START, THREAD_COMPACT
 from transport.protocol.reviews import ReviewStartParams
 from transport.protocol.thread_acts import ThreadCompactParams, ThreadCompactResult
-from transport.protocol.threads import Thread
 from transport.protocol.turns import TurnResult
 
 
@@ -43,7 +41,7 @@ class ThreadRuns:
                 turn = await lease.started_writer.compact(
                     guard=sent.behind(self._taking.guard(caller, lease))
                 )
-                result = ThreadCompactResult(thread=self._now(lease), turn=turn)
+                result = ThreadCompactResult(thread=self._way.now(lease), turn=turn)
                 await self._way.record(caller, flight, result, turn)
                 return result
 
@@ -68,10 +66,6 @@ class ThreadRuns:
                 return result
 
             return await self._way.carrier.carry(flight, lease, steps)
-
-    def _now(self, lease: Lease) -> Thread:
-        assert lease.thread is not None
-        return self._way.pool.dressed(lease, lease.thread)
 
 
 def _wanted(params: ThreadCompactParams | ReviewStartParams) -> Wanted:

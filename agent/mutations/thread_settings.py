@@ -46,10 +46,9 @@ class SettingsChange:
                     wishes,
                     guard=sent.behind(self._way.guard(caller, params.thread_id)),
                 )
-                assert lease.thread is not None
-                thread = self._way.pool.dressed(lease, lease.thread)
                 shown = {"settings": settings_shown(now), "cwd": now.cwd}
-                result = ThreadResult(thread=thread.model_copy(update=shown))
+                thread = self._way.now(lease).model_copy(update=shown)
+                result = ThreadResult(thread=thread)
                 await self._way.ledger.done(flight, result, None)
                 return result
 

@@ -56,7 +56,7 @@ class ThreadStart:
                 wishes=Wishes(mode=params.mode),
                 output_schema=params.output_schema,
             )
-            thread = self._way.pool.dressed(lease, lease.thread or loaded.thread)
+            thread = self._way.now(lease)
             result = ThreadStartResult(
                 thread=thread.model_copy(update={"last_turn_id": turn.id}), turn=turn
             )

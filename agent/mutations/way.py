@@ -112,6 +112,11 @@ class Way:
             raise writer_down("it ended by itself", at_ms=self._now_ms())
         self.pool.hold(lease, loaded)
 
+    def now(self, lease: Lease) -> Thread:
+        """Return a held lease's thread as it is now."""
+        assert lease.thread is not None
+        return self.pool.dressed(lease, lease.thread)
+
     def _shown(self, caller: Caller, refusal: Overloaded) -> Overloaded:
         """Name only those busy threads that exist for the caller."""
         data = dict(refusal.data)

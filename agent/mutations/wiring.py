@@ -9,8 +9,8 @@ from agent.ground import Given, Ground
 from agent.mutations.admission import Acts, Admission
 from agent.mutations.background_commands import BackgroundCommands
 from agent.mutations.inputs import Inputs
+from agent.mutations.outcomes import Outcomes
 from agent.mutations.passage import Passage
-from agent.mutations.settling import Settling
 from agent.mutations.taking import Taking
 from agent.mutations.thread_acts import ThreadActs
 from agent.mutations.thread_fork import ThreadFork
@@ -65,13 +65,13 @@ def build_mutations(
 ) -> Mutations:
     """Wire all that go this way. Raises: StoreUnavailableError."""
     passage = Passage(way, ground.locks)
-    settling = Settling(way, judged=judged)
+    outcomes = Outcomes(way, judged=judged)
     acts = _acts(given, way, judged)
     return Mutations(
         acts=acts,
-        admission=Admission(passage, acts, settling),
+        admission=Admission(passage, acts, outcomes),
         thread_acts=ThreadActs(way, passage, judged=judged),
-        thread_fork=ThreadFork(way, passage, settling),
+        thread_fork=ThreadFork(way, passage, outcomes),
     )
 
 

@@ -28,7 +28,7 @@ from agent.limits import (
     TURNS_REACHED,
     TURNS_READ,
 )
-from agent.mutations.settling import Settling
+from agent.mutations.outcomes import Outcomes
 from agent.reading.contents import Contents
 from agent.reading.fenced_list import fenced_page
 from agent.records.ledger import Ledger
@@ -173,27 +173,27 @@ async def test_of_a_thread_that_moved_on_so_many_turns_are_read(
     assert TURNS_REACHED <= len(turns) < TURNS_REACHED + store.asked[-1]
 
 
-def settling_of(store: Endless) -> Settling:
+def outcomes_of(store: Endless) -> Outcomes:
     class Shared:
         async def key_is_shared(self, _row: Any) -> bool:
             return False
 
     way = SimpleNamespace(supervisor=store, ledger=Shared())
-    settling = object.__new__(Settling)
-    settling._way = cast("Any", way)  # pyright: ignore[reportPrivateUsage]
-    return settling
+    outcomes = object.__new__(Outcomes)
+    outcomes._way = cast("Any", way)  # pyright: ignore[reportPrivateUsage]
+    return outcomes
 
 
 async def test_a_message_is_looked_for_on_so_many_pages() -> None:
     store = Endless()
-    found = await settling_of(store)._message(ROW)  # pyright: ignore[reportPrivateUsage]
+    found = await outcomes_of(store)._message(ROW)  # pyright: ignore[reportPrivateUsage]
     assert found is None
     assert len(store.asked) == SETTLE_PAGES
 
 
 async def test_new_turns_are_counted_among_so_many() -> None:
     store = Endless()
-    settled = await settling_of(store)._still_unknown(ROW)  # pyright: ignore[reportPrivateUsage]
+    settled = await outcomes_of(store)._still_unknown(ROW)  # pyright: ignore[reportPrivateUsage]
     assert settled.new_turns is None
     assert store.asked == [SETTLE_TURNS]
 

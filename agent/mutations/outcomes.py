@@ -55,7 +55,7 @@ class _Found:
     first: bool
 
 
-class Settling:
+class Outcomes:
     """Looks for what became of acts. `judged`: a stored thread as it stands."""
 
     def __init__(self, way: Way, *, judged: Callable[[Thread], Thread]) -> None:
