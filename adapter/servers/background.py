@@ -3,8 +3,7 @@
 Codex counts them by process; clients know their items.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
 
 import trio
 
@@ -16,6 +15,16 @@ from adapter.shapes.shapes import MISFITS, mapping, sequence, text, why, wire_id
 from adapter.shapes.texts import prefix
 from transport.errors import NotFound
 from transport.protocol.background import BackgroundCommand
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Running:
+    """One of them, as Codex lists it."""
+
+    item_id: str
+    process_id: str
+    command: str
+    cwd: str
 
 
 class Background:
@@ -43,8 +52,8 @@ class Background:
         """End one, and wait until its item has ended. Raises: NotFound, AdapterError."""
         for one in sorted(self._server.normalizer.tree(thread_id)):
             for row in await self._rows(one):
-                if row["itemId"] == item_id:
-                    await self._end(one, item_id, text(row["processId"]))
+                if row.item_id == item_id:
+                    await self._end(one, item_id, row.process_id)
                     return
         raise _not_there(item_id)
 
@@ -68,24 +77,29 @@ class Background:
                 lambda: known.item(thread_id, item_id) is None
             )
 
-    async def _rows(self, thread_id: str) -> list[Mapping[str, Any]]:
+    async def _rows(self, thread_id: str) -> list[_Running]:
         answer = await self._server.call(commands.list_background(thread_id))
         try:
             rows = [mapping(row) for row in sequence(answer["data"])]
-            for row in rows:
-                wire_id(row["itemId"])
-                text(row["processId"])
+            return [
+                _Running(
+                    item_id=wire_id(row["itemId"]),
+                    process_id=text(row["processId"]),
+                    command=prefix(text(row["command"]), COMMAND_BYTES),
+                    cwd=prefix(text(row["cwd"]), PATH_BYTES),
+                )
+                for row in rows
+            ]
         except MISFITS as exc:
             raise AnswerShapeError("thread/backgroundTerminals/list", why(exc)) from exc
-        return rows
 
-    def _shown(self, thread_id: str, row: Mapping[str, Any]) -> BackgroundCommand:
-        item = self._server.normalizer.item(thread_id, row["itemId"])
+    def _shown(self, thread_id: str, row: _Running) -> BackgroundCommand:
+        item = self._server.normalizer.item(thread_id, row.item_id)
         return BackgroundCommand(
-            item_id=row["itemId"],
+            item_id=row.item_id,
             thread_id=thread_id,
-            command=prefix(str(row.get("command", "")), COMMAND_BYTES),
-            cwd=prefix(str(row.get("cwd", "")), PATH_BYTES),
+            command=row.command,
+            cwd=row.cwd,
             started_at=item.started_at if item else None,
         )
 

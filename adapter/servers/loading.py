@@ -84,7 +84,7 @@ def inner(answer: Mapping[str, Any], method: str, key: str) -> Mapping[str, Any]
 
 
 def id_of(raw: Mapping[str, Any], method: str) -> str:
-    """Return the id of a thread as told. Raises: AnswerShapeError."""
+    """Return the id of a thread or a turn as told. Raises: AnswerShapeError."""
     try:
         return text(raw["id"])
     except MISFITS as exc:

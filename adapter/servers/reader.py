@@ -107,9 +107,9 @@ class CodexReader:
             ),
         )
         rows, next_cursor = rows_of(answer, "thread/list")
+        threads = tuple(thread_from(row, archived=query.archived) for row in rows)
         for row in rows:
             self._note_mode(row)
-        threads = tuple(thread_from(row, archived=query.archived) for row in rows)
         return ThreadPage(threads=threads, next_cursor=next_cursor)
 
     async def serve_scans(
@@ -146,13 +146,13 @@ class CodexReader:
         )
         known = await self._known(thread_id)
         rows: Sequence[Mapping[str, Any]] = page.rows
-        if has_inner(rows) and not known.is_child:
-            try:
+        try:
+            if has_inner(rows) and not known.is_child:
                 rows = as_told(
                     rows, follows=cursor is not None, goes_on=page.cursor is not None
                 )
-            except MISFITS as exc:
-                raise AnswerShapeError("thread/turns/list", why(exc)) from exc
+        except MISFITS as exc:
+            raise AnswerShapeError("thread/turns/list", why(exc)) from exc
         turns = [turn_from(row, thread_id, legacy=known.legacy) for row in rows]
         short = {"more_items": True}
         return TurnPage(
@@ -263,13 +263,16 @@ class CodexReader:
         answer = await self._read(commands.read_thread(thread_id))
         try:
             raw = mapping(answer["thread"])
+            self._note_mode({**raw, "id": thread_id})
         except MISFITS as exc:
             raise AnswerShapeError("thread/read", why(exc)) from exc
-        self._note_mode({**raw, "id": thread_id})
         return raw
 
     def _note_mode(self, raw: Mapping[str, Any]) -> None:
-        """Neither changes ever. Old versions do not name the mode."""
+        """Neither changes ever. Old versions do not name the mode.
+
+        Raises one of `MISFITS`.
+        """
         if len(self._kinds) >= KNOWN_MODES:
             self._kinds.clear()
         if isinstance(thread_id := raw.get("id"), str):

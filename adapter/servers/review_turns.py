@@ -4,17 +4,17 @@ PROTOCOL.md section 5 and `adapter/shapes/reviews.py`. Codex does not say it wit
 so its turns are gone through without their items, newest first.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from adapter.calls import commands
-from adapter.calls.commands import Command
 from adapter.errors import AnswerShapeError
 from adapter.limits import BOUNDARY_PAGES, TURNS_LOOKED
+from adapter.servers.turn_pages import Read
+from adapter.servers.turn_rows import rows_of
 from adapter.shapes.reviews import inner_of, roots_of
-from adapter.shapes.shapes import MISFITS, mapping, maybe_text, sequence, why
+from adapter.shapes.shapes import MISFITS, why
 
-Read = Callable[[Command], Awaitable[dict[str, Any]]]
 Looked = Callable[[list[Mapping[str, Any]]], bool]
 """Takes one page of rows; returns whether that is enough."""
 
@@ -58,10 +58,8 @@ async def _go_through(read: Read, thread_id: str, looked: Looked) -> None:
         command = commands.list_turns(
             thread_id, cursor=cursor, limit=TURNS_LOOKED, order="desc", items="none"
         )
-        answer = await read(command)
+        rows, cursor = rows_of(await read(command), command.method)
         try:
-            rows = [mapping(row) for row in sequence(answer["data"])]
-            cursor = maybe_text(answer.get("nextCursor"))
             enough = looked(rows)
         except MISFITS as exc:
             raise AnswerShapeError(command.method, why(exc)) from exc

@@ -4,7 +4,7 @@ PROTOCOL.md sections 3 and 4. Threads that an old Codex has written have no page
 items: their turns are read instead, one after another.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import count as numbers
 from typing import Any, Final
@@ -12,7 +12,6 @@ from typing import Any, Final
 import trio
 
 from adapter.calls import store_commands
-from adapter.calls.commands import Command
 from adapter.calls.portions import Firsts, Portions
 from adapter.calls.refusals import not_offered
 from adapter.errors import (
@@ -42,7 +41,7 @@ from adapter.runtime_store import (
 from adapter.servers import turn_pages as pages
 from adapter.servers.app_server import AppServer
 from adapter.servers.review_turns import inner_turn, told_turns
-from adapter.servers.turn_pages import Row, TurnPages
+from adapter.servers.turn_pages import Read, Row, TurnPages
 from adapter.servers.turn_rows import read_fitting
 from adapter.shapes.history import stored_item, thread_from
 from adapter.shapes.reviews import is_beginning, items_as_told
@@ -60,7 +59,6 @@ from adapter.shapes.whole_texts import whole_texts
 from transport.protocol.contents import ItemHit
 from transport.protocol.items import Item
 
-Read = Callable[[Command], Awaitable[dict[str, Any]]]
 _BY_TURNS: Final = "turns:"  # how a cursor begins that goes through turns
 
 
@@ -99,8 +97,7 @@ class CodexStore:
         rows, following = await self._rows(
             thread_id, turn_id=turn_id, cursor=cursor, limit=limit, order=order
         )
-        items = [stored_item(row.item, row.frame) for row in rows]
-        told = items_as_told(items, newest_first=order == "desc")
+        told = items_as_told(_items(rows), newest_first=order == "desc")
         first_page = cursor is None if order == "asc" else following is None
         if turn_id is not None and first_page and (told or cursor is None):
             told = await self._with_prompt(thread_id, turn_id, told, order)
@@ -122,7 +119,7 @@ class CodexStore:
         rows, _ = await self._rows(
             thread_id, turn_id=inner, cursor=None, limit=ITEMS_A_PAGE, order=order
         )
-        asked = [stored_item(row.item, row.frame) for row in rows]
+        asked = _items(rows)
         prompt = [one.model_copy(update={"turn_id": turn_id}) for one in asked]
         place = len(items[:1]) if order == "asc" else len(items[:-1])
         return [*items[:place], *prompt, *items[place:]]
@@ -322,6 +319,13 @@ class CodexStore:
                 break
         self._firsts.note(thread_id, portions)
         return found, cursor
+
+
+def _items(rows: Sequence[Row]) -> list[Item]:
+    try:
+        return [stored_item(row.item, row.frame) for row in rows]
+    except MISFITS as exc:
+        raise AnswerShapeError(store_commands.LIST_ITEMS, why(exc)) from exc
 
 
 def _snippet(row: Mapping[str, Any]) -> str:

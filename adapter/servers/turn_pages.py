@@ -24,6 +24,7 @@ from adapter.shapes.shapes import (
     wire_id,
 )
 
+Read = Callable[[Command], Awaitable[dict[str, Any]]]
 _BAD_CURSOR = -32600
 
 
@@ -56,7 +57,7 @@ def _row(row: Mapping[str, Any]) -> Row:
 class TurnPages:
     """Goes through turns for their items."""
 
-    def __init__(self, read: Callable[[Command], Awaitable[dict[str, Any]]]) -> None:
+    def __init__(self, read: Read) -> None:
         self._read = read
 
     async def rows(

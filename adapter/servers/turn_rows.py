@@ -4,7 +4,7 @@ PROTOCOL.md section 4. They come in portions. A turn that is too long even alone
 together from a page of its own items, the newest first, as many as a page may be long.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -14,10 +14,12 @@ from adapter.calls.portions import Firsts, Portions
 from adapter.calls.refusals import not_offered
 from adapter.errors import AnswerShapeError, AnswerTooLongError, CodexRefusedError
 from adapter.limits import FIRST_ITEMS, ITEMS_A_PAGE
-from adapter.shapes.shapes import MISFITS, mapping, maybe_text, sequence, text, why
+from adapter.servers import turn_pages
+from adapter.servers.loading import id_of
+from adapter.servers.turn_pages import Read
+from adapter.shapes.shapes import MISFITS, mapping, maybe_text, sequence, why
 
 Row = Mapping[str, Any]
-Read = Callable[[Command], Awaitable[dict[str, Any]]]
 _TURNS: Final = "thread/turns/list"
 
 
@@ -97,7 +99,7 @@ async def _in_pieces(
     )
     rows, following = rows_of(await read(command), _TURNS)
     for row in rows:
-        turn_id = text(row["id"])
+        turn_id = id_of(row, _TURNS)
         page.short.add(turn_id)
         found = await _newest_items(read, thread_id, turn_id)
         if items == "summary":
@@ -115,7 +117,7 @@ async def _newest_items(read: Read, thread_id: str, turn_id: str) -> list[Row]:
             thread_id, turn_id=turn_id, cursor=cursor, limit=count, order="desc"
         )
         try:
-            rows, cursor = rows_of(await read(command), store_commands.LIST_ITEMS)
+            rows, cursor = turn_pages.rows_of(await read(command))
         except AnswerTooLongError:
             if portions.too_long():
                 continue
@@ -124,8 +126,9 @@ async def _newest_items(read: Read, thread_id: str, turn_id: str) -> list[Row]:
             if not not_offered(exc):
                 raise
             break  # an older codex wrote it: it has no items of its own
-        portions.came(rows)
-        found += [mapping(row["item"]) for row in rows]
+        items = [row.item for row in rows]
+        portions.came(items)
+        found += items
         if cursor is None:
             break
     return [*reversed(found)]

@@ -12,8 +12,8 @@ _MARK_BYTES: Final = 48  # room for the line that says what is missing
 
 
 def byte_size(text: str) -> int:
-    """Return the bytes of UTF-8."""
-    return len(text) if text.isascii() else len(text.encode())
+    """Return the bytes of UTF-8; half a character is told as `?`."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
 def cut(text: str, limit: int, size: int | None = None) -> str:

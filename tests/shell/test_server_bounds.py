@@ -1,7 +1,5 @@
 """What is asked of one app-server, and what is taken of its answers, is bounded."""
 
-from collections.abc import Callable
-from contextlib import contextmanager
 from typing import Any, cast
 
 import pytest
@@ -11,7 +9,6 @@ from trio.testing import MockClock
 from adapter.calls.commands import Command
 from adapter.calls.proof import SteerProof
 from adapter.calls.refusals import BEHIND
-from adapter.calls.versions import traits_of
 from adapter.errors import CodexRefusedError
 from adapter.limits import (
     BACKGROUND_SHOWN,
@@ -34,38 +31,10 @@ from adapter.servers.forking import take_fork
 from adapter.servers.reader import CodexReader
 from adapter.servers.review_turns import told_turns
 from adapter.servers.steering import Steering
+from adapter.shapes.shapes import wire_id
 from tests.support import codex_says as says
+from tests.support.answering_server import Say, Server
 from tests.support.codex_says import THREAD, Raw
-
-Say = Callable[[Command], Raw]
-
-
-class Server:
-    """An app-server that answers at once; `asked`: what it was asked, in order."""
-
-    def __init__(self, say: Say) -> None:
-        self.info = None
-        self.traits = traits_of("0.171.0")
-        self.asked: list[Command] = []
-        self.watches: list[Any] = []
-        self.normalizer = self
-        self._say = say
-
-    async def call(self, command: Command, *, guard: Any = None) -> Raw:
-        self.asked.append(command)
-        await trio.lowlevel.checkpoint()
-        return self._say(command)
-
-    @contextmanager
-    def watching(self, watch: Any) -> Any:
-        self.watches.append(watch)
-        yield
-
-    def tree(self, thread_id: str) -> frozenset[str]:
-        return frozenset({thread_id})
-
-    def item(self, _thread_id: str, _item_id: str) -> None:
-        return None
 
 
 def reader_of(say: Say) -> tuple[CodexReader, Server]:
@@ -168,6 +137,18 @@ async def test_background_commands_are_listed_short_and_so_many() -> None:
     assert len(listed) == BACKGROUND_SHOWN
     assert {len(one.command) for one in listed} == {COMMAND_BYTES}
     assert {len(one.cwd) for one in listed} == {PATH_BYTES}
+
+
+async def test_a_background_command_with_a_strange_id_is_listed_under_a_legal_one() -> (
+    None
+):
+    row = {"itemId": "call 1/?", "processId": "7", "command": "c", "cwd": "/w"}
+    server = Server(lambda _command: {"data": [row], "terminated": True})
+    background = Background(cast("Any", server))
+    (listed,) = await background.list_below(THREAD)
+    assert listed.item_id == wire_id("call 1/?") != "call 1/?"
+    await background.stop(THREAD, listed.item_id)
+    assert server.asked[-1].params["processId"] == "7"
 
 
 async def test_of_steers_that_the_model_does_not_take_the_newest_are_watched() -> None:
