@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 from adapter.events.live import Events, Live, Raw
 from adapter.events.live_turns import adopt_turn, break_off
+from adapter.events.tree import Node
 from adapter.shapes.history import parent_from, status_from, thread_from
 from transport.protocol.events import ThreadRemoved, ThreadReverted
-from transport.protocol.threads import ThreadStatus
+from transport.protocol.threads import Thread, ThreadStatus
 
 
 def adopt(live: Live, raw: Raw, turns: Sequence[Raw]) -> None:
@@ -20,9 +21,7 @@ def adopt(live: Live, raw: Raw, turns: Sequence[Raw]) -> None:
     """
     thread = thread_from(raw)
     node = live.tree.adopt(thread, parent=parent_from(raw))
-    node.legacy = raw.get("historyMode") == "legacy"
-    if node.said is ThreadStatus.UNKNOWN:
-        node.said = thread.status
+    _describe(node, raw, thread)
     for turn in reversed(turns):
         adopt_turn(live, node, turn)
     node.shown = live.tree.look(node)
@@ -31,10 +30,15 @@ def adopt(live: Live, raw: Raw, turns: Sequence[Raw]) -> None:
 def thread_begun(live: Live, raw: Raw) -> Events:
     """Take `thread/started`: told together with the first turn."""
     thread = thread_from(raw)
-    node = live.tree.begun(thread)
-    node.legacy = raw.get("historyMode") == "legacy"
-    node.said = thread.status
+    _describe(live.tree.begun(thread), raw, thread)
     return []
+
+
+def _describe(node: Node, raw: Raw, thread: Thread) -> None:
+    """Note what is said once. A status that Codex told by itself is newer."""
+    node.legacy = raw.get("historyMode") == "legacy"
+    if node.said is ThreadStatus.UNKNOWN:
+        node.said = thread.status
 
 
 def status_said(live: Live, thread_id: str, raw: Raw, at: int) -> Events:

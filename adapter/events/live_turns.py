@@ -36,7 +36,7 @@ def adopt_turn(live: Live, node: Node, raw: Raw) -> None:
     if live.knows(turn_id):
         return
     live.know(turn_id)
-    if node.running is not None:
+    if node.ran:
         return  # events were quicker than the answer
     node.last_turn = turn_id
     if raw.get("status") == "inProgress" and node.active:

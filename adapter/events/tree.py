@@ -119,13 +119,14 @@ class Tree:
     def begun(self, thread: Thread) -> Node:
         """Note `thread/started`: told with its first turn, for none exists without.
 
-        It says nothing of settings, and may come behind the answer that does.
+        Behind the answer that loaded the thread it says nothing new: what was told since
+        that answer, as settings are, is newer.
         """
         node = self.nodes.get(thread.id)
         if node is None:
             node = self._new(thread.id)
-        known = None if node.base is None else node.base.settings
-        node.base = thread.model_copy(update={"settings": thread.settings or known})
+        if not node.adopted:
+            node.base = thread
         node.untold = not node.ran
         self.link(thread.id, thread.parent_id)
         return node

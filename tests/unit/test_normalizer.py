@@ -475,6 +475,23 @@ def test_a_new_thread_keeps_the_settings_that_its_answer_told() -> None:
     assert thread.settings.model == "gpt-5"
 
 
+def test_a_thread_that_is_told_of_late_stays_as_it_was_told_since() -> None:
+    codex = Codex(adopted=False)
+    codex.normalizer.adopt(says.thread(), [])
+    settings = {"approvalPolicy": "never", "sandboxPolicy": {"type": "readOnly"}}
+    moved = {**settings, "cwd": "/work/other"}
+    codex.says("thread/settings/updated", threadId=THREAD, threadSettings=moved)
+    codex.says("thread/name/updated", threadId=THREAD, threadName="Tests")
+    codex.status("active", "waitingOnApproval")
+    codex.says("thread/started", thread=says.thread())
+    thread = codex.normalizer.thread(THREAD)
+    assert thread is not None
+    assert (thread.cwd, thread.title) == ("/work/other", "Tests")
+    assert thread.status is ThreadStatus.WAITING_ON_APPROVAL
+    codex.begins()
+    assert codex.told[-2:] == ["thread/started", "turn/started"]
+
+
 def test_a_resumed_thread_is_not_told_as_new() -> None:
     codex = Codex()
     codex.begins()
@@ -491,6 +508,15 @@ def test_events_before_the_answer_to_a_resume_are_not_lost() -> None:
     assert codex.normalizer.running_turn(THREAD) == "t1"
     codex.ends()
     assert codex.told.count("turn/completed") == 1
+
+
+def test_a_turn_that_ended_before_the_answer_to_a_resume_is_the_newest() -> None:
+    codex = Codex(adopted=False)
+    codex.begins("t1")
+    codex.ends(turn="t1")
+    codex.normalizer.adopt(says.thread(), [says.turn("t0", "completed")])
+    assert codex.normalizer.last_turn(THREAD) == "t1"
+    assert codex.normalizer.knows_turn("t0")
 
 
 def test_a_turn_that_the_answer_lists_as_running_is_told_by_its_first_event() -> None:
