@@ -18,6 +18,7 @@ _BRIEF: Final = {
     "configWarning": "Codex has a warning about its configuration",
     "hookStopped": "a hook of the workstation stopped something or failed",
     "mcpServerFailed": "an MCP server did not start",
+    "notNamed": "the thread has no name: Codex did not take it",
     "reviewWarning": "Codex's own review has a warning that names files",
     "signIn": "Codex signs in to its model provider again",
     "worldWritable": "folders that everybody may write to weaken the sandbox",

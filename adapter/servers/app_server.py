@@ -29,12 +29,13 @@ from adapter.errors import (
 )
 from adapter.events.intake import Intake
 from adapter.events.normalize import Normalizer
+from adapter.events.notices import event_of, notice
 from adapter.limits import DEADLINES_S, PROBE_S
 from adapter.processes.binary import Codex
 from adapter.processes.process import Child, Ears, Launch, open_child
-from adapter.runtime import Emit, Emitted, Guard, RuntimeEvent, RuntimeInfo
+from adapter.runtime import Emit, Guard, RuntimeEvent, RuntimeInfo
 from transport.background import open_background
-from transport.protocol.events import Notice, NoticeLevel
+from transport.protocol.events import NoticeLevel
 
 RUNTIME: Final = "codex"
 Watch = Callable[[str, Json], None]
@@ -188,11 +189,9 @@ class AppServer:
 
     def notice(self, code: str, message: str, thread_id: str) -> None:
         """Say a warning about a thread."""
-        data = Notice(
-            level=NoticeLevel.WARNING, code=code, message=message, thread_id=thread_id
-        )
-        at = self.now_ms()
-        self._hand_on([Emitted(at=at, thread_id=thread_id, data=data)])
+        said = notice(NoticeLevel.WARNING, code, message, thread_id)
+        root = self.normalizer.root_of(thread_id)
+        self._hand_on([event_of(said, root=root, at=self.now_ms())])
 
     def reverted(self, thread_id: str, left: str) -> None:
         """Turns were taken back at our wish; `left`: the newest that stays."""

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from adapter.events.normalize import Normalizer
+from adapter.events.notices import notice, public_of
 from adapter.runtime import Emitted
-from transport.protocol.events import Notice
+from transport.protocol.events import Notice, NoticeLevel
 
 CANARY = "ann-s-folder"
 PATH = f"/home/{CANARY}/.codex/config.toml"
@@ -51,6 +52,13 @@ def test_no_path_of_a_warning_is_for_devices(
     assert CANARY in whole
     assert CANARY not in public
     assert "at the workstation" in public
+
+
+def test_why_a_name_was_not_taken_is_for_the_workstation() -> None:
+    words = f"The thread has no name: {PATH}: no space left on device"
+    public = public_of(notice(NoticeLevel.WARNING, "notNamed", words, "thr"))
+    assert public is not None
+    assert CANARY not in public.message
 
 
 def test_a_warning_without_a_path_is_told_to_everybody() -> None:
