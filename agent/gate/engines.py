@@ -202,9 +202,13 @@ class Foreign:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """Everybody else who can write on our CODEX_HOME, as of one look; oldest first."""
+    """Everybody else who can write on our CODEX_HOME, as of one look; oldest first.
+
+    `blind`: the look failed, so anybody may be there.
+    """
 
     foreign: tuple[Foreign, ...] = ()
+    blind: bool = False
 
     @property
     def desktop(self) -> Foreign | None:
@@ -216,7 +220,7 @@ class Look:
     @property
     def is_crowded(self) -> bool:
         """Whether somebody may be at work in a thread whose lock nobody has."""
-        return (self.lockless(ours_lock=True) or self.desktop) is not None
+        return self.blind or (self.lockless(ours_lock=True) or self.desktop) is not None
 
     def lockless(self, *, ours_lock: bool) -> Foreign | None:
         """Return an engine that no lock keeps apart from us."""

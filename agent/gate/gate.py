@@ -47,6 +47,8 @@ def _reason(world: World) -> tuple[GateReason | None, Foreign | None]:
         return GateReason.DESKTOP_ACTIVE, desktop
     if (engine := world.look.lockless(ours_lock=world.ours_lock)) is not None:
         return GateReason.WRITER_WITHOUT_LOCK, engine
+    if world.look.blind:
+        return GateReason.WRITER_WITHOUT_LOCK, None
     if not world.runtime_up:
         return GateReason.RUNTIME_DOWN, None
     return None, None
@@ -150,6 +152,11 @@ def _sentence(state: GateState) -> str:
             return (
                 f"{who} is running on the workstation, so threads are read-only from "
                 "here. Quit it there, then send again; reading goes on meanwhile."
+            )
+        case GateReason.WRITER_WITHOUT_LOCK if state.writer is None:
+            return (
+                "Which programs run on the workstation cannot be seen now, so threads "
+                "are read-only from here. Try again in a moment."
             )
         case GateReason.WRITER_WITHOUT_LOCK:
             return (

@@ -7,10 +7,11 @@ kernel's fork counter says whether any process was made at all. Two traps are kn
 them in every full look), and a pid is used again (so a pid counts with its start time).
 """
 
+import logging
 import os
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 import trio
 
@@ -21,6 +22,8 @@ from agent.gate.engines import Foreign, Look, Named, Process, Programs, Role
 from agent.gate.proctable import HERE, ProcessTable
 from agent.limits import ASK_AGAIN_S, FULL_SCAN_S, LOOK_S, YOUNG_S
 from transport.protocol.gateway import Writer, WriterKind
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 class Watch(Protocol):
@@ -62,10 +65,28 @@ class WriterWatch:
         self._seen: dict[int, float] = {}  # pid → when it was first seen (boot_s)
         self._candidates: dict[int, Process] = {}
         self._forks = b""
-        self._last = Look()
+        self._is_blind = False
 
     def look(self) -> Look:
         """Read the whole table anew and return everybody else who can write."""
+        try:
+            self._read_all()
+        except OSError as exc:
+            return self._blinded(exc)
+        self._is_blind = False
+        return self._judged()
+
+    def glance(self) -> Look:
+        """Look at what can have changed since the last look."""
+        if self._is_blind:
+            return self.look()
+        try:
+            self._read_news()
+        except OSError as exc:
+            return self._blinded(exc)
+        return self._judged()
+
+    def _read_all(self) -> None:
         forks = self._table.fork_counter()
         now = boot_s()
         alive = self._table.pids()
@@ -74,10 +95,8 @@ class WriterWatch:
         for pid in alive:
             self._examine(pid)
         self._forks = forks
-        return self._judged()
 
-    def glance(self) -> Look:
-        """Look at what can have changed since the last look."""
+    def _read_news(self) -> None:
         now = boot_s()
         forks = self._table.fork_counter()
         if forks != self._forks:
@@ -89,7 +108,13 @@ class WriterWatch:
         for pid, process in list(self._candidates.items()):
             if self._table.started(pid) != process.started:
                 del self._candidates[pid]
-        return self._judged()
+
+    def _blinded(self, exc: OSError) -> Look:
+        """No descriptors left, say: until a look at everything, anybody may write."""
+        if not self._is_blind:
+            _LOG.warning("the process table cannot be read (%s)", exc.strerror)
+        self._is_blind = True
+        return Look(blind=True)
 
     def know(self, info: RuntimeInfo) -> None:
         """Our own codex: others that run the same file need not be asked."""
@@ -105,8 +130,14 @@ class WriterWatch:
         return min(YOUNG_S, max(0.0, YOUNG_S - age)) if newest else 0.0
 
     def holders(self, thread_ids: Collection[str]) -> dict[str, Writer]:
-        """Return which of these threads a process that is not ours has locked."""
-        owners = self._table.lock_owners()
+        """Return which of these threads a process that is not ours has locked.
+
+        None where that cannot be read: Codex's own locks stand all the same.
+        """
+        try:
+            owners = self._table.lock_owners()
+        except OSError:
+            return {}
         held = {
             thread_id: self._table.thread_holder(self._home, thread_id, owners)
             for thread_id in thread_ids

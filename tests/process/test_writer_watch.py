@@ -3,12 +3,13 @@
 Everything twice: through /proc, and through psutil as on macOS.
 """
 
+import errno
 import fcntl
 import os
 import sys
 import time
 from pathlib import Path
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 import pytest
 import trio
@@ -185,6 +186,57 @@ async def test_the_watch_tells_of_a_desktop_that_comes_and_goes(
             while (await heard.receive()).desktop is not None:
                 pass
             nursery.cancel_scope.cancel(reason="seen")
+
+
+@pytest.mark.parametrize("call", ["fork_counter", "pids"])
+async def test_where_the_table_cannot_be_read_anybody_may_write_and_the_watch_goes_on(
+    call: str,
+    tmp_path: Path,
+    home: Path,
+    table: ProcessTable,
+    watching: Watching,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No descriptors are left, for a while; the desktop is not forgotten over it."""
+    monkeypatch.setattr("agent.gate.writers.YOUNG_S", 0.0)  # none is looked at again
+    full = OSError(errno.EMFILE, "too many open files")
+    watch = watching(home)
+    looks, heard = trio.open_memory_channel[Look](1_000)
+    watch.on_look = looks.send_nowait
+
+    def fail() -> NoReturn:
+        raise full
+
+    with looks, heard, trio.fail_after(PATIENCE_S):
+        argv = shell(place(tmp_path, APP))
+        async with (
+            open_program(argv, environ(home)),
+            trio.open_nursery() as nursery,
+        ):
+            await nursery.start(watch.serve)
+            with monkeypatch.context() as patched:
+                patched.setattr(table, call, fail)
+                assert watch.look() == Look(blind=True)
+                assert watch.glance() == Look(blind=True)
+                while not (await heard.receive()).blind:
+                    pass
+            while (seen := await heard.receive()).blind:
+                pass
+            assert seen.desktop is not None
+            nursery.cancel_scope.cancel(reason="seen")
+
+
+def test_who_holds_a_thread_is_nobody_where_that_cannot_be_read(
+    home: Path,
+    table: ProcessTable,
+    watching: Watching,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail() -> NoReturn:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    monkeypatch.setattr(table, "lock_owners", fail)
+    assert watching(home).holders(["thr"]) == {}
 
 
 async def test_an_old_process_that_ends_is_missed_at_the_next_glance(

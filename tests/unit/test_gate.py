@@ -59,6 +59,19 @@ def test_a_desktop_closes_it_at_the_first_look_and_is_named() -> None:
     assert state.retry_after_ms is not None
 
 
+def test_a_look_that_failed_closes_it_until_one_sees_again() -> None:
+    gate = opened()
+    blind = World(look=Look(blind=True), runtime_up=True, ours_lock=True)
+    gate.observe(blind, at_ms=9, now_s=1.0)
+    assert gate.state.reason is GateReason.WRITER_WITHOUT_LOCK
+    assert gate.state.writer is None
+    refusal = gate.refusal("thr")
+    assert refusal.retryable
+    assert "cannot be seen" in str(refusal)
+    gate.observe(world(), at_ms=10, now_s=1.1)
+    assert gate.is_open
+
+
 def test_the_desktops_app_is_named_rather_than_its_engine() -> None:
     gate = opened()
     app = foreign(pid=8, role=Role.APP)
