@@ -506,10 +506,11 @@ class ThreadWriter(Protocol):
         choice: str,
         decided_by: str,
         filled: Filled = NOTHING_FILLED,
+        guard: Guard | None = None,
     ) -> Approval:
         """Answer once; return when Codex confirmed, or after 15 s still `answering`.
 
-        Raises: NotFound, Conflict (digest), InvalidParams (choice not offered, or what
+        Raises: what `guard` raises, NotFound, Conflict (digest), InvalidParams (choice not offered, or what
         goes with it does not fit), ApprovalClosed.
         """
         ...

@@ -371,11 +371,14 @@ class CodexWriter:
         choice: str,
         decided_by: str,
         filled: Filled = NOTHING_FILLED,
+        guard: Guard | None = None,
     ) -> Approval:
         """Answer once; return when Codex confirmed, or after 15 s still answering."""
         ledger, server = self._server.ledger, self._server
 
         def decide() -> Reply | None:
+            if guard is not None:
+                guard()
             return ledger.answer(
                 approval_id,
                 digest=digest,

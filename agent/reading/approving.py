@@ -141,13 +141,16 @@ class Approving:
         effect: ChoiceEffect,
     ) -> Approval:
         assert lease.writer is not None
+
+        def still_may() -> None:
+            check_alive(caller)
+            if effect in _ALLOWS:
+                self._check_gate(approval)
+
         # An answer that has been given is told to Codex to its last byte; what is left
         # of the wait is only for the confirmation.
         with trio.move_on_after(CONFIRM_S, shield=True):
             await self._write_down(caller, params, approval, effect)
-            check_alive(caller)
-            if effect in _ALLOWS:
-                self._check_gate(approval)
             try:
                 with self._noted(caller, params):
                     return await lease.writer.answer(
@@ -156,6 +159,7 @@ class Approving:
                         choice=params.choice,
                         decided_by=caller.device_id,
                         filled=_filled(params),
+                        guard=still_may,
                     )
             except AdapterError as exc:
                 raise failed_before(
@@ -163,6 +167,7 @@ class Approving:
                 ) from exc
         approval = self._find(caller, approval.id)[1]
         if approval.state is ApprovalState.PENDING:
+            self._given.pop((approval.id, caller.device_id), None)
             raise Timeout(
                 "The workstation was too slow: no answer was given. Try again."
             )

@@ -420,6 +420,7 @@ class FakeWriter:
         self._open: dict[str, Item] = {}
         self._approvals: dict[str, Approval] = {}
         self.given: list[Filled] = []  # what went with each answer
+        self.pipe = trio.Lock()
         self._filled: dict[str, Filled] = {}
         self._news = trio.Event()
 
@@ -935,8 +936,12 @@ class FakeWriter:
         choice: str,
         decided_by: str,
         filled: Filled = NOTHING_FILLED,
+        guard: Guard | None = None,
     ) -> Approval:
-        await trio.lowlevel.checkpoint()  # the pipe is waited for, then it is decided
+        async with self.pipe:  # it is waited for, then it is decided
+            pass
+        if guard is not None:
+            guard()
         approval = self._approvals.get(approval_id)
         if approval is not None and approval.state is not ApprovalState.PENDING:
             same = (approval.decided_by, approval.choice) == (decided_by, choice)
