@@ -11,8 +11,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from adapter.runtime import Filled
 from agent.access.scopes import Caller
-from agent.limits import CONFIRM_S
-from agent.records.audit import Audit, Value
+from agent.records.audit import Audit
 from tests.support.door import LOCAL, House, device, open_house, send, wall_ms
 from transport.errors import (
     ApprovalClosed,
@@ -267,20 +266,43 @@ async def test_without_an_audit_log_nothing_is_allowed_and_everything_can_be_den
         assert audited(tmp_path)[0]["effect"] == "deny"
 
 
-async def test_an_answer_that_the_disk_kept_waiting_too_long_is_not_given_and_says_so(
+async def test_a_gate_that_closes_while_the_pipe_is_waited_for_lets_no_yes_through(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    class SlowDisk(Audit):
-        def record(self, event: str, **fields: Value) -> None:
-            super().record(event, **fields)
-            if event == "approval/answer":
-                autojump_clock.jump(CONFIRM_S + 1)
-
-    audit = SlowDisk(tmp_path / "audit.jsonl", now_ms=wall_ms)
-    async with open_house(tmp_path, audit=audit) as house:
+    refused: list[str] = []
+    async with open_house(tmp_path) as house:
         approval = await asked(house)
-        with pytest.raises(Timeout, match="no answer was given"):
-            await house.door.approving.answer(APPROVER, answer_to(approval))
+
+        async def say_yes() -> None:
+            with pytest.raises(CodexUnavailable) as refusal:
+                await house.door.approving.answer(APPROVER, answer_to(approval))
+            refused.append(refusal.value.code)
+
+        async with trio.open_nursery() as tasks, house.runtime.writers[0].pipe:
+            tasks.start_soon(say_yes)
+            await wait_all_tasks_blocked()
+            house.open_desktop()
+            house.door.keeper.look()
+        assert refused == ["codexUnavailable"]
+        assert house.runtime.writers[0].approvals()[0].state is ApprovalState.PENDING
+
+
+async def test_an_answer_that_waits_too_long_for_the_pipe_is_not_given_and_says_so(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        approval = await asked(house)
+
+        async def keep_pipe() -> None:
+            async with house.runtime.writers[0].pipe:
+                await trio.sleep_forever()
+
+        async with trio.open_nursery() as tasks:
+            tasks.start_soon(keep_pipe)
+            await wait_all_tasks_blocked()
+            with pytest.raises(Timeout, match="no answer was given"):
+                await house.door.approving.answer(APPROVER, answer_to(approval))
+            tasks.cancel_scope.cancel()
         assert house.runtime.writers[0].approvals()[0].state is ApprovalState.PENDING
 
 
