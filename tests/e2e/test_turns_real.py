@@ -1,6 +1,7 @@
 """Steering, queueing and what goes with a turn, on real codex through a whole Agent."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -57,6 +58,19 @@ async def new_thread(client: Client, home: CodexHome) -> str:
     return started.thread.id
 
 
+@asynccontextmanager
+async def open_thread(
+    version: str, watch: FakeWatch | None = None
+) -> AsyncGenerator[tuple[CodexHome, Client, str]]:
+    """A whole Agent on a real codex, its owner's client, and a thread with one turn."""
+    async with (
+        open_codex_home(*RULES) as home,
+        open_real_agent(home, version=version, watch=watch or FakeWatch()) as house,
+        open_local(house) as client,
+    ):
+        yield home, client, await new_thread(client, home)
+
+
 async def ended(client: Client, thread_id: str, count: int) -> list[Turn]:
     """Return the turns, oldest first, when there are so many and the last one ended."""
     while True:
@@ -102,12 +116,7 @@ def steer(thread_id: str, turn_id: str, text: str) -> turns.TurnSteerParams:
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_the_model_sees_a_steered_message_in_the_same_turn(version: str) -> None:
     with trio.fail_after(240):
-        async with (
-            open_codex_home(*RULES) as home,
-            open_real_agent(home, version=version, watch=FakeWatch()) as house,
-            open_local(house) as client,
-        ):
-            thread_id = await new_thread(client, home)
+        async with open_thread(version) as (home, client, thread_id):
             turn = await start(client, thread_id, "short sleep")
             params = steer(thread_id, turn.id, "and be brief")
             result = await client.call(rows.TURN_STEER, params, timeout_s=60)
@@ -124,12 +133,7 @@ async def test_the_model_sees_a_steered_message_in_the_same_turn(version: str) -
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_steer_that_the_model_never_took_is_told(version: str) -> None:
     with trio.fail_after(240):
-        async with (
-            open_codex_home(*RULES) as home,
-            open_real_agent(home, version=version, watch=FakeWatch()) as house,
-            open_local(house) as client,
-        ):
-            thread_id = await new_thread(client, home)
+        async with open_thread(version) as (_, client, thread_id):
             turn = await start(client, thread_id, "long sleep")
             await command_runs(client, thread_id)
             params = steer(thread_id, turn.id, "never taken")
@@ -162,12 +166,7 @@ async def test_a_queued_message_goes_when_the_turn_ends_and_when_the_desktop_clo
 ) -> None:
     watch = FakeWatch()
     with trio.fail_after(240):
-        async with (
-            open_codex_home(*RULES) as home,
-            open_real_agent(home, version=version, watch=watch) as house,
-            open_local(house) as client,
-        ):
-            thread_id = await new_thread(client, home)
+        async with open_thread(version, watch) as (home, client, thread_id):
             turn = await start(client, thread_id, "wait for me")
             params = send_params(thread_id, "then this", key="q1", delivery="queue")
             first = await client.call(rows.TURN_START, params)
@@ -222,12 +221,7 @@ async def test_a_queued_message_survives_a_restart_of_the_agent(version: str) ->
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_what_goes_with_a_turn_is_sticky_and_shown(version: str) -> None:
     with trio.fail_after(240):
-        async with (
-            open_codex_home(*RULES) as home,
-            open_real_agent(home, version=version, watch=FakeWatch()) as house,
-            open_local(house) as client,
-        ):
-            thread_id = await new_thread(client, home)
+        async with open_thread(version) as (home, client, thread_id):
             folder = home.workspace / "sub"
             folder.mkdir()
             schema = {"type": "object", "properties": {"a": {"type": "string"}}}
@@ -283,12 +277,7 @@ async def test_what_goes_with_a_turn_is_sticky_and_shown(version: str) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_background_commands_are_listed_and_ended(version: str) -> None:
     with trio.fail_after(240):
-        async with (
-            open_codex_home(*RULES) as home,
-            open_real_agent(home, version=version, watch=FakeWatch()) as house,
-            open_local(house) as client,
-        ):
-            thread_id = await new_thread(client, home)
+        async with open_thread(version) as (_, client, thread_id):
             await start(client, thread_id, "left behind")
             await ended(client, thread_id, 2)
             asked = background.BackgroundListParams(thread_id=thread_id)
@@ -340,12 +329,7 @@ async def test_a_goal_is_paused_and_its_thread_given_back_when_a_desktop_opens(
 ) -> None:
     watch = FakeWatch()
     with trio.fail_after(240):
-        async with (
-            open_codex_home(*RULES) as home,
-            open_real_agent(home, version=version, watch=watch) as house,
-            open_local(house) as client,
-        ):
-            thread_id = await new_thread(client, home)
+        async with open_thread(version, watch) as (home, client, thread_id):
             wish = goals.GoalSetParams(
                 thread_id=thread_id, objective="all green", request_key="g" * 32
             )

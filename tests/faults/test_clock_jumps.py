@@ -121,8 +121,7 @@ async def test_a_queued_message_is_not_sent_after_its_day_though_the_clock_went_
     machine = Machine()
     async with open_house(tmp_path, clocks=machine.clocks) as house:
         house.runtime.add("thr", "t1")
-        house.open_desktop()
-        house.door.keeper.look()
+        house.see_desktop()
         await queue(house)
         machine.set_by_ms -= 5 * DAY_MS
         await trio.sleep(23 * 3_600)
@@ -140,8 +139,7 @@ async def test_a_queued_message_is_not_dropped_because_the_clock_went_ahead(
     machine = Machine()
     async with open_house(tmp_path, clocks=machine.clocks) as house:
         house.runtime.add("thr", "t1")
-        house.open_desktop()
-        house.door.keeper.look()
+        house.see_desktop()
         await queue(house)
         machine.set_by_ms += 5 * DAY_MS
         await house.close_desktop()
@@ -158,8 +156,7 @@ async def test_a_queued_message_is_not_sent_days_later_by_a_machine_that_was_off
     runtime.add("thr", "t1")
     async with open_house(tmp_path, runtime=runtime, clocks=machine.clocks) as house:
         await house.door.ledger.prune()  # as at every start
-        house.open_desktop()
-        house.door.keeper.look()
+        house.see_desktop()
         await queue(house)
     machine.restart(off_ms=3 * DAY_MS)
     store = Store.open(tmp_path / "ledger.sqlite")

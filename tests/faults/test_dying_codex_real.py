@@ -92,6 +92,21 @@ async def open_ear(house: House) -> AsyncGenerator[Ear]:
         yield ear
 
 
+@asynccontextmanager
+async def open_stage(
+    version: str,
+) -> AsyncGenerator[tuple[CodexHome, Client, Ear, int]]:
+    """An Agent on a real codex, its owner, another session, and the reader's pid."""
+    async with (
+        open_codex_home(*RULES) as home,
+        open_real_agent(home, version=version) as house,
+        open_local(house) as client,
+        open_ear(house) as ear,
+    ):
+        (reader,) = app_servers(os.getpid())
+        yield home, client, ear, reader
+
+
 async def new_thread(client: Client, home: CodexHome, text: str = "hello") -> str:
     params = threads.ThreadStartParams(
         cwd=str(home.workspace),
@@ -160,13 +175,7 @@ async def test_a_writer_that_is_killed_in_its_turn_costs_that_turn_and_no_more(
     """`at once`, Codex may not have stored the message; at a later stage it has."""
     reached, number = STAGES[stage]
     with trio.fail_after(240):
-        async with (
-            open_codex_home(*RULES) as home,
-            open_real_agent(home, version=version) as house,
-            open_local(house) as client,
-            open_ear(house) as ear,
-        ):
-            (reader,) = app_servers(os.getpid())
+        async with open_stage(version) as (home, client, ear, reader):
             thread = await new_thread(client, home)
             await ear.first(TurnCompleted)
             params = send_params(thread, stage, key="killed", wait_ms=20_000)
@@ -214,13 +223,7 @@ async def test_a_message_that_lay_in_the_pipe_of_a_killed_writer_is_not_sent_aga
 ) -> None:
     """Killed before the response: the writer stands still while its message comes."""
     with trio.fail_after(240):
-        async with (
-            open_codex_home(*RULES) as home,
-            open_real_agent(home, version=version) as house,
-            open_local(house) as client,
-            open_ear(house) as ear,
-        ):
-            (reader,) = app_servers(os.getpid())
+        async with open_stage(version) as (home, client, ear, reader):
             thread = await new_thread(client, home)
             await ear.first(TurnCompleted)
             (writer,) = writers(reader)
@@ -248,13 +251,7 @@ async def test_a_yes_that_lay_in_the_pipe_of_a_killed_writer_is_withdrawn_as_sen
     None
 ):
     with trio.fail_after(240):
-        async with (
-            open_codex_home(*RULES) as home,
-            open_real_agent(home, version=NEWEST) as house,
-            open_local(house) as client,
-            open_ear(house) as ear,
-        ):
-            (reader,) = app_servers(os.getpid())
+        async with open_stage(NEWEST) as (home, client, ear, reader):
             thread = await new_thread(client, home, "needs a yes")
             question = (await ear.first(ApprovalRequested)).approval
             (writer,) = writers(reader)
@@ -298,13 +295,7 @@ async def test_a_turn_goes_on_while_the_reader_dies_and_comes_back(
     number: signal.Signals,
 ) -> None:
     with trio.fail_after(240):
-        async with (
-            open_codex_home(*RULES) as home,
-            open_real_agent(home, version=NEWEST) as house,
-            open_local(house) as client,
-            open_ear(house) as ear,
-        ):
-            (reader,) = app_servers(os.getpid())
+        async with open_stage(NEWEST) as (home, client, ear, reader):
             await new_thread(client, home, "in the middle")
             await ear.until(lambda: spoke(ear))
             (writer,) = writers(reader)

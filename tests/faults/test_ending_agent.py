@@ -5,6 +5,7 @@ import signal
 import subprocess
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 
 import pytest
@@ -131,21 +132,8 @@ async def test_a_second_signal_cuts_an_act_short_and_its_outcome_is_on_record() 
     """Codex stands still with a message in its pipe, and so the Agent waits for it."""
     with trio.fail_after(240):
         async with open_codex_home(*RULES) as home:
-            async with (
-                open_served_agent(home, version=NEWEST) as agent,
-                open_owner_of(agent) as client,
-                open_ear(agent) as (ear, _),
-                trio.open_nursery() as nursery,
-            ):
-                (reader,) = agent.app_servers()
-                thread = await new_thread(client, home)
-                await ear.first(TurnCompleted)
-                (writer,) = set(agent.app_servers()) - {reader}
-                await freeze(writer)
-                params = send_params(thread, "lost", key="lost", wait_ms=20_000)
-                nursery.start_soon(never_answered, client, params)
-                while unread(writer) < TURN_LINE:
-                    await trio.lowlevel.checkpoint()
+            async with open_frozen(home) as frozen:
+                agent, writer = frozen.agent, frozen.writer
                 agent.signal(signal.SIGTERM)
                 await wait_doors_closed(agent)
                 assert agent.process.returncode is None, "it did not wait for the act"
@@ -153,8 +141,39 @@ async def test_a_second_signal_cuts_an_act_short_and_its_outcome_is_on_record() 
                 with trio.fail_after(SOON_S):
                     assert await agent.wait() == 0
                 assert not is_alive(writer)
-                nursery.cancel_scope.cancel()
-            await is_unknown_and_goes_on(home, thread, "lost")
+            await is_unknown_and_goes_on(home, frozen.thread, "lost")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frozen:
+    """An Agent that waits for a writer which stands still. Pids of its app-servers."""
+
+    agent: ServedAgent
+    reader: int
+    writer: int
+    thread: str
+
+
+@asynccontextmanager
+async def open_frozen(home: CodexHome) -> AsyncGenerator[Frozen]:
+    """The message `lost` lies in the pipe of a writer that stands still."""
+    async with (
+        open_served_agent(home, version=NEWEST) as agent,
+        open_owner_of(agent) as client,
+        open_ear(agent) as (ear, _),
+        trio.open_nursery() as nursery,
+    ):
+        (reader,) = agent.app_servers()
+        thread = await new_thread(client, home)
+        await ear.first(TurnCompleted)
+        (writer,) = set(agent.app_servers()) - {reader}
+        await freeze(writer)
+        params = send_params(thread, "lost", key="lost", wait_ms=20_000)
+        nursery.start_soon(never_answered, client, params)
+        while unread(writer) < TURN_LINE:
+            await trio.lowlevel.checkpoint()
+        yield Frozen(agent=agent, reader=reader, writer=writer, thread=thread)
+        nursery.cancel_scope.cancel()
 
 
 async def never_answered(client: Client, params: TurnStartParams) -> None:
@@ -197,28 +216,14 @@ async def test_a_codex_that_hangs_outlives_a_killed_agent_until_the_next_one() -
     """Killed before the response: the message lies in the pipe of a frozen codex."""
     with trio.fail_after(240):
         async with open_codex_home(*RULES) as home:
-            async with (
-                open_served_agent(home, version=NEWEST) as agent,
-                open_owner_of(agent) as client,
-                open_ear(agent) as (ear, _),
-                trio.open_nursery() as nursery,
-            ):
-                (reader,) = agent.app_servers()
-                thread = await new_thread(client, home)
-                await ear.first(TurnCompleted)
-                (writer,) = set(agent.app_servers()) - {reader}
-                await freeze(writer)
-                params = send_params(thread, "lost", key="lost", wait_ms=20_000)
-                nursery.start_soon(never_answered, client, params)
-                while unread(writer) < TURN_LINE:
-                    await trio.lowlevel.checkpoint()
+            async with open_frozen(home) as frozen:
+                agent, writer = frozen.agent, frozen.writer
                 agent.signal(signal.SIGKILL)
                 await agent.wait()
-                await wait_gone([reader])
+                await wait_gone([frozen.reader])
                 assert is_alive(writer)
-                assert lock_files(home.home) == [thread]
-                nursery.cancel_scope.cancel()
-            await is_unknown_and_goes_on(home, thread, "lost")
+                assert lock_files(home.home) == [frozen.thread]
+            await is_unknown_and_goes_on(home, frozen.thread, "lost")
             assert not is_alive(writer)
 
 

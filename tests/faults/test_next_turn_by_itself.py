@@ -47,8 +47,7 @@ async def test_a_closed_gate_waits_for_what_follows(
 ) -> None:
     async with open_house(tmp_path) as house:
         writer = await one_turn(house)
-        house.open_desktop()
-        house.door.keeper.look()
+        house.see_desktop()
         await ends_and_theirs_follows(house, writer)
         await trio.sleep(300)
         assert writer.running_turn_id is not None
@@ -65,8 +64,7 @@ async def test_what_waits_and_does_not_begin_keeps_nobody_waiting(
         writer = await one_turn(house)
         stored = house.runtime.threads["thr"]
         stored.pending = PendingWork(queue=("theirs",))
-        house.open_desktop()
-        house.door.keeper.look()
+        house.see_desktop()
         writer.finish_turn()
         await trio.sleep(QUEUE_TAKE_S + 0.2)
         assert writer.reaped
@@ -80,8 +78,7 @@ async def test_a_store_that_cannot_be_asked_keeps_nobody_waiting(
         writer = await one_turn(house)
         house.runtime.readers[0].die()
         await wait_all_tasks_blocked()
-        house.open_desktop()
-        house.door.keeper.look()
+        house.see_desktop()
         writer.finish_turn()
         await trio.sleep(QUEUE_TAKE_S + 0.2)
         assert writer.reaped
@@ -94,8 +91,7 @@ async def test_a_store_that_hangs_keeps_nobody_waiting(
         writer = await one_turn(house)
         for _ in range(9):
             house.runtime.at("pending_work", trio.sleep_forever)
-        house.open_desktop()
-        house.door.keeper.look()
+        house.see_desktop()
         writer.finish_turn()
         await trio.sleep(2 * QUEUE_TAKE_S + 0.2)
         assert writer.reaped
@@ -108,8 +104,7 @@ async def test_a_writer_that_must_end_is_not_kept_by_a_store_that_hangs(
         writer = await one_turn(house)
         writer.finish_turn()
         house.runtime.at("pending_work", partial(trio.sleep, 1.0))
-        house.open_desktop()
-        house.door.keeper.look()
+        house.see_desktop()
         await trio.sleep(0.01)
         writer.begin_turn(["theirs"], client_key="theirs")
         lease = house.door.pool.lease_of("thr")

@@ -163,8 +163,7 @@ async def test_what_was_done_is_told_even_where_nothing_could_be_done_now(
         house.runtime.add("thr", "t1")
         first = await start(house)
         house.runtime.live[0].finish_turn()
-        house.open_desktop()
-        house.door.keeper.look()
+        house.see_desktop()
 
         def down() -> None:
             raise NoAnswerError("reader")

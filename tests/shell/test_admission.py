@@ -602,8 +602,7 @@ async def test_a_goal_is_paused_when_the_gate_closes(
         stored = house.runtime.add("thr", "t1")
         stored.pending = PendingWork(goal="win")
         await house.door.admission.start_turn(LOCAL, send(allow_pending=True))
-        house.open_desktop()
-        house.door.keeper.look()
+        house.see_desktop()
         await trio.sleep(1)
         assert stored.pending.goal is None
         assert "pause_goal" not in house.runtime.log  # its writer is told
@@ -618,8 +617,7 @@ async def test_a_goal_is_paused_in_the_store_where_its_writer_does_not_answer(
         await house.door.admission.start_turn(LOCAL, send(allow_pending=True))
         silent = NoAnswerError("thread/goal/set")
         house.runtime.at("writer.pause_goal", raiser(silent))
-        house.open_desktop()
-        house.door.keeper.look()
+        house.see_desktop()
         await trio.sleep(1)
         assert "pause_goal" in house.runtime.log
         assert stored.pending.goal is None
@@ -1074,8 +1072,7 @@ async def test_an_interrupt_passes_a_closed_gate_and_a_held_lock(
 ) -> None:
     async with open_house(tmp_path) as house:
         writer, turn_id = await run_one(house)
-        house.open_desktop()
-        house.door.keeper.look()
+        house.see_desktop()
         result = await house.door.admission.interrupt(LOCAL, stop(turn_id))
         assert result.turn.status is TurnStatus.INTERRUPTED
         assert writer.running_turn_id is None

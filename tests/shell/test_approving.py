@@ -204,12 +204,10 @@ async def test_that_a_question_keeps_its_thread_from_the_desktop_is_told_once(
     async with open_house(tmp_path) as house:
         approval = await asked(house)
         assert keeping(house) == []
-        house.open_desktop()
-        house.door.keeper.look()
+        house.see_desktop()
         assert keeping(house) == ["thr"]
         await house.close_desktop()
-        house.open_desktop()
-        house.door.keeper.look()
+        house.see_desktop()
         assert keeping(house) == ["thr"], "once for a question"
         await house.door.approving.answer(APPROVER, answer_to(approval, "decline"))
         house.runtime.live[0].ask()  # the turn goes on behind the closed gate

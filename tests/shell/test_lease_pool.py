@@ -138,8 +138,7 @@ async def test_a_goal_is_paused_through_a_writer_that_stays_for_it(
             nursery.start_soon(pause)
             for _ in range(steps):
                 await trio.lowlevel.checkpoint()
-            house.open_desktop()
-            house.door.keeper.look()
+            house.see_desktop()
         assert ended in ([], [False])
 
 
@@ -179,8 +178,7 @@ async def test_a_pending_approval_keeps_the_writer(
     async with open_house(tmp_path) as house:
         writer = await one_turn(house)
         writer.ask()
-        house.open_desktop()
-        house.door.keeper.look()
+        house.see_desktop()
         await trio.sleep(300)
         assert not writer.reaped
 
@@ -192,8 +190,7 @@ async def test_an_idle_writer_is_released_at_once_when_the_gate_closes(
         writer = await one_turn(house)
         writer.finish_turn()
         await trio.sleep(1)
-        house.open_desktop()
-        house.door.keeper.look()
+        house.see_desktop()
         await wait_all_tasks_blocked()
         assert writer.reaped
         assert writer.hurried

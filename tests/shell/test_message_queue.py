@@ -130,8 +130,7 @@ async def test_an_idle_thread_gets_its_message_at_once_and_a_waiting_one_holds_n
 ) -> None:
     async with open_house(tmp_path) as house:
         house.runtime.add("thr", "t1")
-        house.open_desktop()
-        house.door.keeper.look()
+        house.see_desktop()
         await put(house, 1)
         await trio.sleep(120)
         assert house.runtime.writers == []
@@ -210,8 +209,7 @@ async def test_a_thread_holds_so_many_and_no_more(
     async with open_house(tmp_path) as house:
         house.runtime.add("thr", "t1")
         house.runtime.add("thr2", "t1")
-        house.open_desktop()
-        house.door.keeper.look()
+        house.see_desktop()
         await put(house, *range(QUEUE_A_THREAD))
         with pytest.raises(Overloaded) as caught:
             await put(house, 99)
@@ -224,8 +222,7 @@ async def test_a_message_can_be_taken_back_also_while_the_gate_is_closed(
 ) -> None:
     async with open_house(tmp_path) as house:
         house.runtime.add("thr", "t1")
-        house.open_desktop()
-        house.door.keeper.look()
+        house.see_desktop()
         one, two = await put(house, 1, 2)
         for _ in range(2):
             await house.door.admission.delete_queued(LOCAL, delete(one))
@@ -259,8 +256,7 @@ async def test_a_message_is_dropped_with_a_notice_after_a_day(
 ) -> None:
     async with open_house(tmp_path) as house:
         house.runtime.add("thr", "t1")
-        house.open_desktop()
-        house.door.keeper.look()
+        house.see_desktop()
         await put(house, 1)
         await trio.sleep(QUEUE_MS / 1_000 - 10)
         assert len(await listed(house)) == 1
@@ -277,8 +273,7 @@ async def test_what_a_revoked_device_had_queued_is_dropped_with_a_notice(
 ) -> None:
     async with open_house(tmp_path) as house:
         house.runtime.add("thr", "t1")
-        house.open_desktop()
-        house.door.keeper.look()
+        house.see_desktop()
         caller = house.callers["d1"] = device()
         await house.door.admission.start_turn(caller, queued(1))
         await house.door.admission.start_turn(LOCAL, queued(2))
@@ -299,8 +294,7 @@ async def test_rights_are_those_of_the_moment_of_delivery(
 ) -> None:
     async with open_house(tmp_path) as house:
         stored = house.runtime.add("thr", "t1")
-        house.open_desktop()
-        house.door.keeper.look()
+        house.see_desktop()
         house.callers["d1"] = device()
         await house.door.admission.start_turn(house.callers["d1"], queued(1))
         if why == "scope":
@@ -324,8 +318,7 @@ async def test_what_was_taken_back_just_as_its_delivery_begins_is_not_sent(
     async with open_house(tmp_path) as house:
         threads = [f"thr{number}" for number in range(4)]
         ids: list[str] = []
-        house.open_desktop()
-        house.door.keeper.look()
+        house.see_desktop()
         for number, thread in enumerate(threads):
             house.runtime.add(thread, "t1")
             params = queued(number, thread)
@@ -350,8 +343,7 @@ async def test_a_device_sees_and_deletes_only_what_waits_in_its_threads(
     async with open_house(tmp_path) as house:
         house.runtime.add("thr", "t1")
         house.runtime.add("far", "t1", cwd="/far")
-        house.open_desktop()
-        house.door.keeper.look()
+        house.see_desktop()
         await put(house, 1)
         result = await house.door.admission.start_turn(LOCAL, queued(2, "far"))
         assert result.queued is not None
@@ -373,8 +365,7 @@ async def test_a_message_survives_a_restart_and_is_sent_then(
     runtime = FakeRuntime()
     async with open_house(tmp_path, runtime=runtime) as house:
         runtime.add("thr", "t1")
-        house.open_desktop()
-        house.door.keeper.look()
+        house.see_desktop()
         await house.door.admission.start_turn(LOCAL, queued(1, model="m-2"))
     store = Store.open(tmp_path / "ledger.sqlite")
     store.recover()

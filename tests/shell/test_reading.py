@@ -198,8 +198,7 @@ async def test_reading_goes_on_while_the_gate_is_closed(
 ) -> None:
     async with open_house(tmp_path) as house:
         house.runtime.add("thr", "t1")
-        house.open_desktop()
-        house.door.keeper.look()
+        house.see_desktop()
         assert not house.door.keeper.is_open
         listed = await house.door.reading.thread_list(LOCAL, ThreadListParams())
         assert len(listed.threads) == 1

@@ -79,6 +79,11 @@ class House:
         """The desktop appears; nobody has looked yet."""
         self.watch.foreign.append(DESKTOP)
 
+    def see_desktop(self) -> None:
+        """The desktop appears, and a look has seen it: the gate is closed."""
+        self.open_desktop()
+        self.door.keeper.look()
+
     async def close_desktop(self) -> None:
         """The desktop ends, and two looks have seen that."""
         self.watch.foreign.remove(DESKTOP)
