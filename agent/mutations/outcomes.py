@@ -1,6 +1,6 @@
 """Whether an act of unknown outcome has happened after all, as far as it shows. Trio shell.
 
-PROTOCOL.md section 4 (Request keys). It settles one way only: a message that is in the
+PROTOCOL.md section 3 (Request keys). It settles one way only: a message that is in the
 thread was sent, a state that is as wished is done. What does not show stays unknown, since
 a message can be lost, or still on its way. Nothing is ever sent again here.
 """

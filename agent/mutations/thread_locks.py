@@ -14,9 +14,6 @@ class ThreadLocks:
         self._locks: dict[str, trio.Lock] = {}
         self._wanted: Counter[str] = Counter()
 
-    def __len__(self) -> int:
-        return len(self._locks)
-
     def is_taken(self, thread_id: str) -> bool:
         """Whether somebody has the thread's lock, or waits for it."""
         return thread_id in self._locks

@@ -1,8 +1,8 @@
 """How old what is on record is, by clocks that nobody can set. Sans-IO.
 
-PROTOCOL.md section 4. The wall clock jumps: an hour back, days ahead, at once. What is
-kept for a day must not be forgotten for that, and what is sent within a day must not be
-sent later. So ages are counted in time that has surely passed, on the clock that goes on
+PROTOCOL.md section 3 (Request keys). The wall clock jumps: an hour back, days ahead, at
+once. What is kept for a day must not be forgotten for that, and what is sent within a day
+must not be sent later. So ages are counted in time that has surely passed, on the clock that goes on
 while the machine sleeps; only how long it was switched off, the wall clock alone can say.
 """
 
@@ -38,9 +38,7 @@ class Ages:
     def until(self, now: Instant) -> "Ages":
         """Return the counts as of now."""
         passed = maybe = now.up - self.at.up
-        if (
-            now.boot != self.at.boot or passed < 0
-        ):  # it was off, nobody knows for how long
-            passed = now.up
+        if now.boot != self.at.boot or passed < 0:
+            passed = now.up  # it was off before, nobody knows for how long
             maybe = max(passed, now.wall - self.at.wall)
         return replace(self, least=self.least + passed, most=self.most + maybe, at=now)

@@ -1,6 +1,6 @@
 """One act a request key, one outcome for all who ask with it. Trio shell over `store`.
 
-PROTOCOL.md section 4 (Request keys). Repeats of a running call wait for it and get what
+PROTOCOL.md section 3 (Request keys). Repeats of a running call wait for it and get what
 it got. What the disk refuses to take down is kept in memory, so that a full disk cannot
 turn a done act into one that may be done again.
 """

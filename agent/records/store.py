@@ -1,6 +1,6 @@
 """The ledger's rows on disk: SQLite, WAL, every write synced. Blocking I/O.
 
-PROTOCOL.md section 4 (Request keys). A row says that an act was handed to Codex, and what
+PROTOCOL.md section 3 (Request keys). A row says that an act was handed to Codex, and what
 came of it. It is there before the act's first byte is.
 """
 

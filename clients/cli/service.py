@@ -5,10 +5,12 @@ container, it says what to type instead of typing it.
 """
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -237,7 +239,7 @@ async def status(screen: Screen, *, manager: Manager | None = None) -> ExitCode:
 def _say_to_type(screen: Screen, why: str, commands: Sequence[Sequence[str]]) -> None:
     screen.say(f"No service manager answers here. {why}")
     for command in commands:
-        screen.say("  " + " ".join(command))
+        screen.say("  " + shlex.join(command))
 
 
 def _read(file: Path) -> str | None:
@@ -257,6 +259,8 @@ def _write(file: Path, text: str) -> None:
         new.write_text(text, encoding="utf-8")
         new.replace(file)
     except OSError as error:
+        with suppress(OSError):
+            new.unlink(missing_ok=True)
         raise FailedError(f"{file}: {error.strerror}") from error
 
 

@@ -1,6 +1,8 @@
 """`threadgate service` with service managers that only note what they are told."""
 
+import errno
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -100,6 +102,27 @@ async def test_without_a_manager_it_says_what_to_type(place: Path) -> None:
     assert "disable --now" in printed(screen)
     assert not unit_of(place).exists()
     assert said(place) == []
+
+
+async def test_what_it_says_to_type_can_be_typed_where_a_home_has_a_space(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(place / "my home"))
+    told = await install(place, platform="darwin")
+    (typed,) = [line for line in told.splitlines() if "bootstrap" in line]
+    assert Path(shlex.split(typed)[-1]).exists()
+
+
+async def test_a_unit_that_cannot_be_put_in_place_leaves_nothing_beside_it(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_self: Path, _target: Path) -> Path:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(FailedError, match="No space left"):
+        await install(place)
+    assert list(unit_of(place).parent.iterdir()) == []
 
 
 async def test_what_somebody_else_wrote_is_neither_replaced_nor_removed(
