@@ -85,7 +85,8 @@ async def run_agent(
         state.audit.note("start")
         if runtime is None:
             runtime = await _open_codex(config)
-        state.store.recover()  # what an earlier run handed in and did not see the end of
+        # What an earlier run handed in and did not see the end of.
+        state.reserve.insist(state.store.recover)
         async with _open_signals() as stop:
             await _run(config, state, runtime, watch, stop, task_status)
         state.audit.note("stop")
@@ -147,6 +148,7 @@ async def _run(
                 handler_nursery=leases,
                 store=state.store,
                 audit=state.audit,
+                insist=state.reserve.insist,
                 watch=watch,
             )
             await _open_reader(door, state, readers)
@@ -184,6 +186,8 @@ async def _catch_up(state: State, door: Door) -> NoReturn:
             await in_thread(state.lock.catch_up)
         await door.acts.queue.catch_up()
         await door.ledger.catch_up()
+        if not state.reserve.is_there:
+            await in_thread(state.reserve.lay_in)
 
 
 async def _forget_old(door: Door) -> NoReturn:

@@ -42,6 +42,7 @@ from agent.reading.reading import Reading
 from agent.records.ages import Instant
 from agent.records.audit import Audit
 from agent.records.ledger import Ledger
+from agent.records.reserve import Insist, at_once
 from agent.records.store import Store
 
 
@@ -80,6 +81,7 @@ def build_door(
     handler_nursery: trio.Nursery,
     store: Store,
     audit: Audit,
+    insist: Insist = at_once,
     watch: Watch | None = None,
     clocks: Callable[[], Instant] = instant,
     run: Runner = in_thread,
@@ -88,6 +90,7 @@ def build_door(
 
     Call `store.recover()` before, when the processes of an earlier run are known dead.
     `watch`: another look at foreign writers than this machine's process table.
+    `insist`: runs a write for which a full disk has kept room.
     """
     cache = OutputCache()
     given = Given(
@@ -99,6 +102,7 @@ def build_door(
         handler_nursery=handler_nursery,
         store=store,
         audit=audit,
+        insist=insist,
         clocks=clocks,
         run=run,
     )

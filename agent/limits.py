@@ -112,6 +112,9 @@ QUEUE_SLOW_S: Final = 15.0  # while others' work waits in the thread: a person d
 QUEUE_LOCK_S: Final = 1.0  # looking into /proc/locks for a foreign holder's end
 SCHEMA_BYTES: Final = 32 * 1024  # of an output schema, as JSON
 
+# What a full disk must still take
+RESERVE_BYTES: Final = 2 * 1024 * 1024  # a thousand devices anew, and SQLite's log
+
 # Audit
 AUDIT_BYTES: Final = 8 * 1024 * 1024  # a file; about 40,000 entries
 AUDIT_FILES: Final = 5  # this one and four older ones

@@ -7,7 +7,7 @@ be sent twice. The kernel's lock goes with the process, however it ends.
 import fcntl
 import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -35,8 +35,7 @@ def hold_folder(folder: Path) -> Generator[None]:
     descriptor = os.open(folder / _NAME, flags, 0o600)
     try:
         _lock(descriptor, folder)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()} {wall_ms()}".encode(), 0)
+        _sign(descriptor)
         yield
     finally:
         os.close(descriptor)
@@ -50,6 +49,13 @@ def _lock(descriptor: int, folder: Path) -> None:
             f"Another Agent ({_holder(descriptor)}) runs on {folder}. Use that one, stop "
             "it, or set THREADGATE_STATE_DIR to another folder."
         ) from None
+
+
+def _sign(descriptor: int) -> None:
+    """Write down who holds the lock: over what is there, and on a full disk not."""
+    note = f"{os.getpid()} {wall_ms()}".encode().ljust(_NOTE)
+    with suppress(OSError):
+        os.pwrite(descriptor, note, 0)
 
 
 def _holder(descriptor: int) -> str:

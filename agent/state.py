@@ -16,6 +16,7 @@ from agent.config import Config
 from agent.gate.panic import LockFile
 from agent.pairing.devices import Devices
 from agent.records.audit import Audit
+from agent.records.reserve import Reserve
 from agent.records.store import Store
 from transport.identities import PrivateKey
 from transport.keys import load_identity
@@ -30,6 +31,7 @@ class State:
     store: Store
     audit: Audit
     lock: LockFile
+    reserve: Reserve
 
 
 @contextmanager
@@ -39,19 +41,30 @@ def open_state(config: Config) -> Generator[State]:
     Raises: KeyFileError, DevicesFileError, StorageError; each says what to do.
     """
     folder = config.state_dir
+    reserve = Reserve(folder)
+    reserve.lay_in()
     devices = Devices(
-        folder / "devices.json", now_ms=wall_ms, within=partial(within, config)
+        folder / "devices.json",
+        now_ms=wall_ms,
+        within=partial(within, config),
+        insist=reserve.insist,
     )
     identity = load_identity(folder / "identity.key", create=not len(devices))
     with ExitStack() as stack:
-        audit = Audit(folder / "audit.jsonl", now_ms=wall_ms)
+        audit = Audit(
+            folder / "audit.jsonl",
+            now_ms=wall_ms,
+            may_begin=reserve.lay_in,
+        )
         stack.enter_context(closing(audit))
-        store = stack.enter_context(closing(Store.open(folder / "ledger.sqlite")))
+        store = reserve.insist(lambda: Store.open(folder / "ledger.sqlite"))
+        stack.enter_context(closing(store))
         stack.callback(devices.keep_seen)
         yield State(
             identity=identity,
             devices=devices,
             store=store,
             audit=audit,
-            lock=LockFile(folder),
+            lock=LockFile(folder, insist=reserve.insist),
+            reserve=reserve,
         )

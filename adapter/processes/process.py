@@ -8,6 +8,7 @@ The output is handed over by a plain call, chunk by chunk: nobody can hold the r
 back, and a full pipe can neither stall a turn nor keep the child from ending.
 """
 
+import logging
 import os
 import secrets
 import signal
@@ -17,6 +18,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import trio
 
@@ -43,15 +45,22 @@ from adapter.processes.sweep import write_record
 from adapter.runtime import Guard
 from transport.background import open_background
 
+_LOG: Final = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """What to run. `records`: the folder of {pid, start time, argv}."""
+    """What to run. `records`: the folder of {pid, start time, argv}.
+
+    `unrecorded`: run it also where its record cannot be written, since it changes
+    nothing and ends with its input.
+    """
 
     name: str
     argv: Sequence[str]
     environ: Mapping[str, str]
     records: Path
+    unrecorded: bool = False
     cwd: Path = Path("/")
 
 
@@ -197,6 +206,9 @@ class Child:
                     self._launch.records, identity, mark=self._mark
                 )
         except OSError as exc:
+            if self._launch.unrecorded:
+                _LOG.warning("%s runs without a record: %s", self.name, exc)
+                return True
             self._fault = NotRecordedError(self.name)
             self._fault.__cause__ = exc
             return False

@@ -57,12 +57,18 @@ class Setup:
     mint: Callable[[], str]
     approval_ms: int
 
-    def launch(self, name: str) -> Launch:
+    def launch(self, name: str, *, only_reads: bool) -> Launch:
         """Return what to run: the native binary on stdio, and nothing else."""
         argv = [str(self.codex.path), "app-server", "--stdio"]
         for setting in self.config:
             argv += ["-c", setting]
-        return Launch(name=name, argv=argv, environ=self.environ, records=self.records)
+        return Launch(
+            name=name,
+            argv=argv,
+            environ=self.environ,
+            records=self.records,
+            unrecorded=only_reads,
+        )
 
 
 class AppServer:
@@ -250,11 +256,14 @@ async def open_app_server(
     """Run an app-server for the length of the block; inside, it is initialized.
 
     Leaving it ends and reaps the process. `pids` holds its pid exactly while it lives.
+    `guard`: looks right before it is started; without one it only reads.
+
     Raises: what `guard` raises (nothing was started), BinaryNotFoundError,
     HandshakeFailedError, ChildExitedError (also later: it leaves the block).
     """
     server = AppServer(setup, emit, pids)
-    async with open_child(setup.launch(name), server.ears, guard=guard) as child:
+    launch = setup.launch(name, only_reads=guard is None)
+    async with open_child(launch, server.ears, guard=guard) as child:
         server.child = child
         server.peer.attach(child)
         async with (

@@ -22,6 +22,7 @@ from agent.gate.gatekeeper import GateKeeper
 from agent.mutations.refusals import storage_failed
 from agent.offload import in_thread
 from agent.records.audit import Audit
+from agent.records.reserve import Insist, at_once
 from agent.sessions.acts import Acts
 from agent.sessions.router import Call
 from agent.sessions.session_table import SessionTable
@@ -38,10 +39,14 @@ _NAME = "locked"
 
 
 class LockFile:
-    """Remembers over restarts that the owner locked the gate."""
+    """Remembers over restarts that the owner locked the gate.
 
-    def __init__(self, folder: Path) -> None:
+    `insist`: runs a write for which a full disk has kept room.
+    """
+
+    def __init__(self, folder: Path, *, insist: Insist = at_once) -> None:
         self._path = folder / _NAME
+        self._insist = insist
         self._owed = False
         self._alone = threading.Lock()
 
@@ -59,7 +64,7 @@ class LockFile:
         """Write it; durable when this returns. Raises: OSError, KeyFileError."""
         with self._alone:
             self._owed = True
-            self._write()
+            self._insist(self._write)
 
     def remove(self) -> None:
         """Remove it; twice is harmless. Raises: OSError."""
@@ -76,7 +81,7 @@ class LockFile:
         """Write it where that is owed, if the disk takes it now."""
         with self._alone, suppress(OSError, KeyFileError):
             if self._owed:
-                self._write()
+                self._insist(self._write)
 
     def _write(self) -> None:
         write_secret_file(self._path, b"`threadgate unlock` removes this file.\n")
@@ -138,8 +143,8 @@ class PanicSwitch:
         del call
         sessions = self._shut()
         async with self._alone:
-            self._audit.note("gateway/lock", stop=params.stop)
             kept = await _written(self._file)
+            self._audit.note("gateway/lock", stop=params.stop)
         with trio.move_on_after(REVOKING_S):
             for device_id in self._devices():
                 await self._drop_queue_of(device_id)

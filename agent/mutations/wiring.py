@@ -99,5 +99,6 @@ def _queue(given: Given, way: Way) -> MessageQueue:
         emit=given.emit,
         head=given.head,
         now_ms=given.now_ms,
+        insist=given.insist,
         run=given.run,
     )

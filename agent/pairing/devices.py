@@ -21,6 +21,7 @@ from agent.pairing.device_records import (
     read_devices,
     write_devices,
 )
+from agent.records.reserve import Insist, at_once
 from transport.errors import InvalidParams, NotFound, Overloaded
 from transport.keys import KeyFileError, read_secret_file, write_secret_file
 from transport.protocol.admin import DeviceGrantParams
@@ -35,6 +36,7 @@ class Devices:
     """All records, the file's and the memory's. `now_ms`: the wall clock.
 
     `within`: cuts a ceiling to what the owner's config file allows any device.
+    `insist`: runs a write for which a full disk has kept room.
     """
 
     def __init__(
@@ -43,10 +45,12 @@ class Devices:
         *,
         now_ms: Callable[[], int],
         within: Callable[[Ceiling], Ceiling] = lambda ceiling: ceiling,
+        insist: Insist = at_once,
     ) -> None:
         self._path = path
         self._now_ms = now_ms
         self._within = within
+        self._insist = insist
         self._by_id: dict[str, Device] = {one.id: one for one in _load(path)}
         self._generation: Counter[str] = Counter()
         self._sights: Counter[str] = Counter()
@@ -146,12 +150,16 @@ class Devices:
         device = self.get(device_id)
         if not device.revoked:
             self._replace(device.tombstone(self._now_ms()))
+            self._owed = True
         return self.get(device_id)
 
     def save(self) -> None:
-        """Write the file. Raises: StorageError."""
-        self._owed = True
-        self._write(self.all())
+        """Write the file, at any cost where rights were taken away.
+
+        Raises: StorageError.
+        """
+        insist = self._insist if self._owed else at_once
+        insist(lambda: self._write(self.all()))
 
     def seen(self, device_id: str) -> None:
         """Note that a session of it has opened."""

@@ -89,6 +89,7 @@ class Owner:
         del call
         device = self._devices.revoke(params.device_id)
         sessions = hang_up(self._table, device.id)
+        kept = self._saved()
         self._audit.note("device/revoke", device=device.id, stop=params.stop)
         with trio.move_on_after(REVOKING_S):
             await self._drop_queue_of(device.id)
@@ -98,14 +99,19 @@ class Owner:
             if params.stop:
                 await self._stop_turns_of(device.id)
         await self._forget_blobs(device.id)
-        try:
-            self._devices.save()
-        except StorageError as exc:
+        if not kept:
             raise Internal(
                 "The device is out now, but that could not be written: make room in "
                 "the state folder before the Agent restarts. It is written then by itself."
-            ) from exc
+            )
         return DeviceResult(device=self._row(device))
+
+    def _saved(self) -> bool:
+        try:
+            self._devices.save()
+        except StorageError:
+            return False
+        return True
 
     def tell(self, device_id: str) -> None:
         """Give the device's sessions its rights as they are now."""

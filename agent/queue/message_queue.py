@@ -23,6 +23,7 @@ from agent.offload import Runner
 from agent.queue.queue_book import QueueBook, Waiting, preview_of
 from agent.queue.queue_table import QueueTable
 from agent.records.ledger import Flight, Settled
+from agent.records.reserve import Insist
 from agent.records.store import KeyRow
 from transport.errors import Conflict, NotFound, Refusal
 from transport.protocol.events import Notice, NoticeLevel, QueueChanged
@@ -52,14 +53,19 @@ class MessageQueue:
         emit: Emit,
         head: Callable[[], int],
         now_ms: Callable[[], int],
+        insist: Insist,
         run: Runner,
     ) -> None:
-        """Raises: StoreUnavailableError."""
+        """`insist`: runs a write for which a full disk has kept room.
+
+        Raises: StoreUnavailableError.
+        """
         self._table = table
         self._way = way
         self._emit = emit
         self._head = head
         self._now_ms = now_ms
+        self._insist = insist
         self._run = run
         self._alone = trio.Lock()
         self._left: set[str] = set()  # gone from the memory, not yet from the disk
@@ -253,8 +259,9 @@ class MessageQueue:
         self._left.update(queue_ids)
         if not (left := sorted(self._left)):
             return
+        remove = partial(self._table.remove, left)
         try:
-            await self._run(partial(self._table.remove, left))
+            await self._run(partial(self._insist, remove))
         except StoreUnavailableError as exc:
             _LOG.warning("the queue could not be written: %s", type(exc).__name__)
         else:

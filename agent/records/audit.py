@@ -31,7 +31,10 @@ _FLAGS: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOF
 
 
 class Audit:
-    """The log file `path`, rotated to `path.1` … by size. Any thread may write."""
+    """The log file `path`, rotated to `path.1` … by size. Any thread may write.
+
+    `may_begin`: whether the disk has the room without which nothing new is begun.
+    """
 
     def __init__(
         self,
@@ -40,11 +43,13 @@ class Audit:
         now_ms: Callable[[], int],
         max_bytes: int = AUDIT_BYTES,
         files: int = AUDIT_FILES,
+        may_begin: Callable[[], bool] = lambda: True,
     ) -> None:
         self._path = path
         self._now_ms = now_ms
         self._max_bytes = max_bytes
         self._files = files
+        self._may_begin = may_begin
         self._descriptor: int | None = None
         self._later: deque[bytes] = deque(maxlen=AUDIT_LATER)
         self._alone = threading.Lock()
@@ -54,6 +59,8 @@ class Audit:
 
         Raises: AuditUnavailableError. Then nothing of this entry stays.
         """
+        if not self._may_begin():
+            raise AuditUnavailableError(str(self._path), "the disk is full")
         with self._alone:
             self._flush()
             self._write(self._line(event, fields))

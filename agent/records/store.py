@@ -283,8 +283,9 @@ def _prepare(db: sqlite3.Connection) -> None:
         )
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = FULL")
-    mark = f"PRAGMA user_version = {_VERSION};"
-    db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} {mark} COMMIT;")
+    if version < _VERSION:  # else nothing is written: the disk may be full
+        mark = f"PRAGMA user_version = {_VERSION};"
+        db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} {mark} COMMIT;")
 
 
 def _row(values: tuple[str, str, str, str, str, str, str, str, str, int]) -> KeyRow:

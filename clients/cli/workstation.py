@@ -191,11 +191,12 @@ async def lock_at_rest(*, locked: bool) -> None:
 def _lock_at_rest(folder: Path, locked: bool) -> None:
     from agent.gate.panic import LockFile
     from agent.lockfile import FolderInUseError, hold_folder
+    from agent.records.reserve import Reserve
     from transport.errors import KeyFileError
 
     try:
         with hold_folder(folder):
-            file = LockFile(folder)
+            file = LockFile(folder, insist=Reserve(folder).insist)
             if locked:
                 file.put()
             else:

@@ -104,6 +104,16 @@ async def test_a_child_without_a_record_is_not_left_running(tmp_path: Path) -> N
     assert heard.ends == [None]
 
 
+async def test_a_child_that_only_reads_runs_without_a_record(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    heard = Heard()
+    wanted = replace(launch(POLITE, tmp_path / "file"), unrecorded=True)
+    with trio.fail_after(240):
+        async with open_child(wanted, heard.ears()):
+            await heard.wait_for(b"ready")
+    assert heard.ends == [None]
+
+
 async def test_a_child_that_leaves_unasked_ends_the_block_after_its_last_words(
     tmp_path: Path,
 ) -> None:

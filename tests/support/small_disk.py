@@ -1,8 +1,7 @@
-"""A small disk of its own for a program: `python -m tests.support.small_disk DIR SIZE CMD…`.
+"""A small disk that nobody else sees, which can be filled to its last byte.
 
-Mounts a tmpfs on DIR in a mount namespace that nobody else sees, and runs CMD there.
-Each line on DIR.orders fills the disk to its last byte (`fill`) or frees it (`free`);
-DIR.done gets a line for each. Needs Linux and root.
+A tmpfs in a mount namespace of its own. What shall see it is run in there (`before`); it
+stays until the block is left, whoever of these ends. Needs Linux and root.
 """
 
 import contextlib
@@ -11,72 +10,88 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-FILLER = "filler"
-PDEATHSIG = 1  # linux/prctl.h: this program ends with the command
+_FILLER: Final = "filler"
+_PDEATHSIG: Final = 1  # linux/prctl.h
 # In a user namespace the Agent could not tell other people's codex from the owner's.
-UNSHARE = ["unshare", "--mount"]
+_UNSHARE: Final = ["unshare", "--mount"]
 
 
 def is_offered() -> bool:
     """Whether such a disk can be had here."""
-    trial = [*UNSHARE, "mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", "/mnt"]
+    trial = [*_UNSHARE, "mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", "/mnt"]
     try:
         return subprocess.run(trial, capture_output=True, check=False).returncode == 0
     except OSError:
         return False
 
 
-def before(folder: Path, size: str) -> list[str]:
-    """Return what to put before a command."""
-    for name in (orders(folder), done(folder)):
-        os.mkfifo(name, 0o600)
-    return [*UNSHARE, sys.executable, "-m", __name__, str(folder), size]
+@dataclass(frozen=True, slots=True)
+class SmallDisk:
+    """A disk on a folder. `before`: what to put before a command that shall see it."""
+
+    before: list[str]
+    _keeper: subprocess.Popen[str]  # noqa: TID251 - ends with the block
+
+    def fill(self) -> None:
+        """Take all the room that is left; done when this returns."""
+        self._order("fill")
+
+    def free(self) -> None:
+        """Give it back."""
+        self._order("free")
+
+    def _order(self, word: str) -> None:
+        assert self._keeper.stdin is not None
+        assert self._keeper.stdout is not None
+        self._keeper.stdin.write(f"{word}\n")
+        self._keeper.stdin.flush()
+        assert self._keeper.stdout.readline() == "done\n"
 
 
-def orders(folder: Path) -> Path:
-    return folder.with_name(f"{folder.name}.orders")
-
-
-def done(folder: Path) -> Path:
-    return folder.with_name(f"{folder.name}.done")
-
-
-def order(folder: Path, word: str) -> None:
-    """Fill or free the disk; done when this returns."""
-    with orders(folder).open("w") as line:
-        line.write(f"{word}\n")
-    with done(folder).open() as line:
-        line.readline()
+@contextmanager
+def open_small_disk(folder: Path, size: str) -> Generator[SmallDisk]:
+    """Mount a disk of this size (as in `4m`) on a folder, for the length of the block."""
+    command = [*_UNSHARE, sys.executable, "-m", __name__, str(folder), size]
+    with subprocess.Popen(  # noqa: TID251 - ends with the block
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as keeper:
+        assert keeper.stdout is not None
+        assert keeper.stdout.readline() == "done\n"
+        space = f"--mount=/proc/{keeper.pid}/ns/mnt"
+        try:
+            yield SmallDisk(["nsenter", space, f"--wdns={Path.cwd()}"], keeper)
+        finally:
+            keeper.kill()
 
 
 def _obey(folder: Path, word: str) -> None:
-    filler = folder / FILLER
+    filler = folder / _FILLER
     if word == "free":
         filler.unlink()
         return
-    with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+    with filler.open("ab", buffering=0) as file, contextlib.suppress(OSError):
         while True:
             file.write(b"x" * 4_096)
 
 
 def main() -> None:
-    """Mount, then obey in the background of the command."""
+    """Mount, and obey until the input ends."""
     folder, size = Path(sys.argv[1]), sys.argv[2]
-    mode = f"size={size},mode=700"
+    ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
+    mode = f"size={size},mode=700,uid={os.getuid()}"
     subprocess.run(
         ["mount", "-t", "tmpfs", "-o", mode, "tmpfs", str(folder)], check=True
     )
-    if os.fork():
-        os.execvp(sys.argv[3], sys.argv[3:])  # noqa: S606 - the very command we were given
-    ctypes.CDLL(None).prctl(PDEATHSIG, signal.SIGKILL)
-    os.dup2(os.open(os.devnull, os.O_RDWR), 1)
-    while True:
-        with orders(folder).open() as line:
-            _obey(folder, line.readline().strip())
-        with done(folder).open("w") as line:
-            line.write("done\n")
+    print("done", flush=True)
+    for line in sys.stdin:
+        _obey(folder, line.strip())
+        print("done", flush=True)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from agent.errors import AuditUnavailableError
 from agent.records.audit import Audit
 
 
-def make(path: Path, **more: int) -> Audit:
+def make(path: Path, **more: Any) -> Audit:
     return Audit(path, now_ms=lambda: 7, **more)
 
 

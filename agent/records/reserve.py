@@ -1,0 +1,108 @@
+"""Room on the disk that is kept for taking things away. Blocking I/O.
+
+SECURITY.md (A full disk). A file of nothing: where the disk takes no more, the file is
+removed, and a revocation, a lock or a message that was taken back is written in its
+place. While it is missing nothing new is begun, so that no act of ours takes that room.
+"""
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, Protocol, TypeVar
+
+from agent.errors import StorageError
+from agent.limits import RESERVE_BYTES
+from transport.errors import KeyFileError
+
+R = TypeVar("R")
+_LOG: Final = logging.getLogger(__name__)
+_NAME: Final = "reserve"
+_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+_REFUSED: Final = (OSError, KeyFileError, StorageError)
+
+
+class Insist(Protocol):
+    """`Reserve.insist`, or `at_once`."""
+
+    def __call__(self, write: Callable[[], R], /) -> R:
+        """Run `write`."""
+        ...
+
+
+class Reserve:
+    """The file `reserve` of a state folder. Any thread may use it."""
+
+    def __init__(self, folder: Path, *, size: int = RESERVE_BYTES) -> None:
+        self._path = folder / _NAME
+        self._size = size
+        self._alone = threading.Lock()
+        self._there = False
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is room for what must be written on a full disk."""
+        return self._there
+
+    def lay_in(self) -> bool:
+        """Make the file where it is missing or short; return whether it is there."""
+        with self._alone:
+            if not self._there:
+                self._there = self._is_whole() or self._made()
+            return self._there
+
+    def insist(self, write: Callable[[], R], /) -> R:
+        """Run `write`, once more in the reserve's place where the disk refuses it.
+
+        Raises: what `write` raises the second time.
+        """
+        try:
+            return write()
+        except _REFUSED:
+            if not self._given_up():
+                raise
+            _LOG.warning(
+                "the disk of %s is full: its reserve is used", self._path.parent
+            )
+            return write()
+
+    def _is_whole(self) -> bool:
+        with suppress(OSError):
+            return self._path.lstat().st_size == self._size
+        return False
+
+    def _made(self) -> bool:
+        try:
+            descriptor = os.open(self._path, _FLAGS, 0o600)
+            try:
+                self._fill(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError:
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)
+            return False
+        return True
+
+    def _fill(self, descriptor: int) -> None:
+        """Random bytes: a file system may keep no blocks for zeros or repetitions."""
+        left = memoryview(os.urandom(self._size))
+        while left:
+            left = left[os.write(descriptor, left) :]
+        os.fsync(descriptor)
+
+    def _given_up(self) -> bool:
+        with self._alone:
+            self._there = False
+            try:
+                self._path.unlink()
+            except OSError:
+                return False
+            return True
+
+
+def at_once(write: Callable[[], R], /) -> R:
+    """Write, and take a no for a no: where there is no reserve."""
+    return write()

@@ -1,0 +1,104 @@
+"""The room that is kept on a disk for taking things away."""
+
+import errno
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agent.errors import AuditUnavailableError, StorageError
+from agent.limits import RESERVE_BYTES
+from agent.records.audit import Audit
+from agent.records.reserve import Reserve
+from tests.support.full_disk import full_disk
+from transport.limits import KEY_FILE
+
+SIZE = 10_000
+
+
+def reserve_in(folder: Path) -> Reserve:
+    return Reserve(folder, size=SIZE)
+
+
+def full_while(path: Path) -> Callable[[], str]:
+    """Return a write that finds no room while a file is there."""
+
+    def write() -> str:
+        if path.exists():
+            raise OSError(errno.ENOSPC, "no room")
+        return "written"
+
+    return write
+
+
+def test_it_is_of_its_size_private_and_not_made_anew(tmp_path: Path) -> None:
+    assert reserve_in(tmp_path).lay_in()
+    path = tmp_path / "reserve"
+    found = path.stat()
+    assert (found.st_size, found.st_mode & 0o777) == (SIZE, 0o600)
+    assert reserve_in(tmp_path).lay_in()
+    assert path.stat().st_mtime_ns == found.st_mtime_ns
+
+
+def test_an_agent_s_own_has_room_for_a_thousand_devices_and_the_ledger_s_log(
+    tmp_path: Path,
+) -> None:
+    assert Reserve(tmp_path).lay_in()
+    assert (tmp_path / "reserve").stat().st_size == RESERVE_BYTES >= 2 * KEY_FILE
+
+
+def test_one_that_was_cut_short_is_made_whole(tmp_path: Path) -> None:
+    (tmp_path / "reserve").write_bytes(b"x")
+    assert reserve_in(tmp_path).lay_in()
+    assert (tmp_path / "reserve").stat().st_size == SIZE
+
+
+def test_what_must_be_written_takes_its_place(tmp_path: Path) -> None:
+    reserve = reserve_in(tmp_path)
+    reserve.lay_in()
+    assert reserve.insist(full_while(tmp_path / "reserve")) == "written"
+    assert not reserve.is_there
+    assert reserve.lay_in(), "with room again it is there again"
+    assert (tmp_path / "reserve").stat().st_size == SIZE
+
+
+def test_it_is_given_up_for_a_full_disk_alone(tmp_path: Path) -> None:
+    reserve = reserve_in(tmp_path)
+    reserve.lay_in()
+    assert reserve.insist(lambda: 7) == 7
+    assert reserve.is_there
+
+
+def test_where_it_does_not_help_the_refusal_is_told(tmp_path: Path) -> None:
+    def refused() -> None:
+        raise StorageError("no")
+
+    reserve = reserve_in(tmp_path)
+    reserve.lay_in()
+    for _ in range(2):  # with it, and without it
+        with pytest.raises(StorageError):
+            reserve.insist(refused)
+        assert not reserve.is_there
+
+
+def test_a_full_disk_makes_none_and_keeps_no_half(tmp_path: Path) -> None:
+    reserve = reserve_in(tmp_path)
+    with full_disk():
+        assert not reserve.lay_in()
+    assert not reserve.is_there
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_new_is_begun_while_it_is_missing(tmp_path: Path) -> None:
+    reserve = reserve_in(tmp_path)
+    audit = Audit(
+        tmp_path / "audit.jsonl", now_ms=lambda: 1, may_begin=lambda: reserve.is_there
+    )
+    with pytest.raises(AuditUnavailableError):
+        audit.record("turn/start")
+    audit.note("device/revoke")
+    reserve.lay_in()
+    audit.record("turn/start")
+    audit.close()
+    told = (tmp_path / "audit.jsonl").read_text()
+    assert told.index("device/revoke") < told.index("turn/start")
