@@ -1,6 +1,6 @@
 """The Codex runtime: joins reader and writers on one CODEX_HOME. Trio shell.
 
-PROTOCOL.md section 3. Implements `adapter.runtime.Runtime`.
+PROTOCOL.md section 3. Implements `adapter/runtime/runtime.py`.
 """
 
 import os
@@ -15,15 +15,11 @@ import trio
 from adapter.errors import ReaderFirstError
 from adapter.limits import APPROVAL_MS, NOTICES_SAID, OWN_RELEASE_S
 from adapter.processes.binary import Codex
-from adapter.runtime import (
-    Emit,
-    Emitted,
-    Guard,
-    Reader,
-    Runtime,
-    RuntimeEvent,
-    ThreadWriter,
-)
+from adapter.runtime.acts import Guard
+from adapter.runtime.events import Emit, Emitted, RuntimeEvent
+from adapter.runtime.reader import Reader
+from adapter.runtime.runtime import Runtime
+from adapter.runtime.writer import ThreadWriter
 from adapter.servers.app_server import Setup, open_app_server
 from adapter.servers.reader import CodexReader
 from adapter.servers.writer import CodexWriter

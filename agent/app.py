@@ -20,7 +20,7 @@ import trio
 from adapter.codex import CodexRuntime
 from adapter.processes.binary import find_codex
 from adapter.processes.sweep import sweep
-from adapter.runtime import Runtime
+from adapter.runtime.runtime import Runtime
 from agent.clocks import up_ms, wall_ms
 from agent.config import Config, check_address
 from agent.door import Door, build_door

@@ -12,7 +12,8 @@ from functools import partial
 
 import trio
 
-from adapter.runtime import Emit, Runtime, RuntimeEvent
+from adapter.runtime.events import Emit, RuntimeEvent
+from adapter.runtime.runtime import Runtime
 from agent.access.sight import Sight
 from agent.app_servers.lease_pool import LeasePool
 from agent.app_servers.offering import Offering

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import trio
 
-from adapter.runtime import Emitted, RuntimeEvent
+from adapter.runtime.events import Emitted, RuntimeEvent
 from agent.access.rights import Rights
 from agent.access.rules import device_rights, owner_rights
 from agent.access.sight import Sight

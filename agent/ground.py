@@ -7,7 +7,9 @@ from functools import partial
 import trio
 
 from adapter.errors import AdapterError
-from adapter.runtime import Emit, PendingWork, Runtime
+from adapter.runtime.events import Emit
+from adapter.runtime.reader import PendingWork
+from adapter.runtime.runtime import Runtime
 from agent.access.roots import Roots
 from agent.access.sight import Sight
 from agent.app_servers.lease_pool import LeasePool

@@ -21,7 +21,8 @@ from adapter.approvals.replies import (
 from adapter.approvals.server_requests import SERVER_REQUESTS, Asks
 from adapter.approvals.shown import show
 from adapter.limits import APPROVAL_MS, APPROVALS_KEPT, APPROVALS_OPEN
-from adapter.runtime import NOTHING_FILLED, Emitted, Filled, RuntimeEvent
+from adapter.runtime.acts import NOTHING_FILLED, Filled
+from adapter.runtime.events import Emitted, RuntimeEvent
 from adapter.shapes.shapes import MISFITS
 from transport.errors import ApprovalClosed, Conflict, InvalidParams, NotFound
 from transport.protocol.approvals import Approval, ApprovalState

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from adapter.runtime import Filled
+from adapter.runtime.acts import Filled
 from transport.errors import InvalidParams
 from transport.protocol.approvals import Choice, ChoiceEffect
 

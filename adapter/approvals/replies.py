@@ -10,7 +10,7 @@ from typing import Any
 
 from adapter.approvals.server_requests import NOT_SUPPORTED, Fails, Refuses
 from adapter.events.notices import event_of, notice
-from adapter.runtime import RuntimeEvent
+from adapter.runtime.events import RuntimeEvent
 from adapter.shapes.shapes import maybe_id
 from transport.protocol.events import NoticeLevel
 

@@ -24,7 +24,7 @@ from adapter.approvals.legible import (
 )
 from adapter.approvals.questions import Question, Raw, place_lines
 from adapter.limits import LABEL_BYTES, PATH_BYTES, TEXT_BYTES
-from adapter.runtime import Filled
+from adapter.runtime.acts import Filled
 from adapter.shapes.shapes import (
     MISFITS,
     maybe_id,

@@ -20,7 +20,7 @@ from adapter.approvals.legible import (
 )
 from adapter.approvals.questions import Question, Raw
 from adapter.limits import LABEL_BYTES, OPTIONS, QUESTIONS, TEXT_BYTES
-from adapter.runtime import Filled
+from adapter.runtime.acts import Filled
 from adapter.shapes.shapes import mapping, maybe_whole, sequence, text, wire_id
 from adapter.shapes.texts import cut, one_line
 from generated import codex

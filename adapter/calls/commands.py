@@ -18,7 +18,9 @@ from adapter.limits import (
     READ_S,
     RESUME_S,
 )
-from adapter.runtime import NO_WISHES, InputPart, NewThread, ThreadQuery, Wishes
+from adapter.runtime.acts import InputPart
+from adapter.runtime.reader import ThreadQuery
+from adapter.runtime.threads import NO_WISHES, NewThread, Wishes
 from generated.codex import (
     AskForApproval,
     CollaborationMode,

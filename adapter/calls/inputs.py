@@ -7,7 +7,7 @@ a file that the Agent took in, a mention is a file that the Agent found.
 from collections.abc import Iterator, Sequence
 from typing import Final, assert_never
 
-from adapter.runtime import FileMention, InputPart, LocalImage
+from adapter.runtime.acts import FileMention, InputPart, LocalImage
 from generated.codex import UserInput
 
 MENTIONED: Final = "Mentioned file: "

@@ -33,7 +33,7 @@ from adapter.errors import (
     NotDeliveredError,
 )
 from adapter.limits import REPLY_BYTES, REQUESTS_IN_FLIGHT, WRITE_S
-from adapter.runtime import Guard
+from adapter.runtime.acts import Guard
 
 OVERLOADED: Final = -32001
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from adapter.approvals.approvals import ApprovalLedger, Asked
 from adapter.events.normalize import Normalizer
-from adapter.runtime import RuntimeEvent
+from adapter.runtime.events import RuntimeEvent
 from adapter.shapes.shapes import MISFITS, mapping, maybe_id, wire_id
 
 _UNLOADED: Final = frozenset({"thread/archived", "thread/closed", "thread/deleted"})

@@ -10,7 +10,13 @@ from enum import StrEnum
 from typing import Final
 
 from adapter.limits import ITEM_BYTES
-from adapter.runtime import Emitted, ItemClosed, ItemDelta, ItemOpened, RuntimeEvent
+from adapter.runtime.events import (
+    Emitted,
+    ItemClosed,
+    ItemDelta,
+    ItemOpened,
+    RuntimeEvent,
+)
 from adapter.shapes.history import HISTORY
 from adapter.shapes.texts import packed_bound
 from transport.protocol.approvals import Approval

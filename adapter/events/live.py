@@ -12,8 +12,8 @@ from adapter.events.open_items import OpenItem, OpenItems
 from adapter.events.tree import Node, Tree
 from adapter.events.turn_record import TurnRecord
 from adapter.limits import ENDED_TURNS, KNOWN_TURNS, OPEN_AT_ONCE
-from adapter.runtime import Emitted, ItemClosed, ItemOpened, RuntimeEvent
-from adapter.runtime_store import HeldText, TextName
+from adapter.runtime.events import Emitted, ItemClosed, ItemOpened, RuntimeEvent
+from adapter.runtime.store import HeldText, TextName
 from adapter.shapes.items import ended_as
 from transport.protocol.events import EventData, Notice, ThreadChanged, ThreadStarted
 from transport.protocol.items import Item, ItemStatus

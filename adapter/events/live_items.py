@@ -11,7 +11,7 @@ from adapter.events.live_turns import ensure_told
 from adapter.events.open_items import OpenItem
 from adapter.events.tree import Node
 from adapter.limits import DELTA_BYTES, PREVIEW_CHARS
-from adapter.runtime import ItemDelta
+from adapter.runtime.events import ItemDelta
 from adapter.shapes.items import Frame, ended_as, item_from
 from adapter.shapes.shapes import MISFITS, maybe_text, sequence, text, wire_id
 from adapter.shapes.texts import one_line, pieces

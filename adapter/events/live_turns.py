@@ -13,7 +13,7 @@ from adapter.events.open_items import OpenItem
 from adapter.events.tree import Node
 from adapter.events.turn_record import TurnRecord
 from adapter.limits import LINE_CHARS, OPEN_AT_ONCE
-from adapter.runtime import RuntimeEvent
+from adapter.runtime.events import RuntimeEvent
 from adapter.shapes.failures import slept_through
 from adapter.shapes.history import ended_turn
 from adapter.shapes.shapes import maybe_id, seconds, wire_id

@@ -15,7 +15,7 @@ from adapter.events.notices import Notices, event_of, notice
 from adapter.events.notifications import NOTIFICATIONS, Ignored, Rule
 from adapter.events.passing import Passed
 from adapter.limits import MISFIT_NAMES
-from adapter.runtime import RuntimeEvent
+from adapter.runtime.events import RuntimeEvent
 from adapter.shapes.history import thread_settings_from
 from adapter.shapes.shapes import MISFITS, maybe_id, why
 from transport.protocol.events import Notice, NoticeLevel

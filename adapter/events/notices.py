@@ -9,7 +9,7 @@ import re
 from typing import Final
 
 from adapter.limits import NOTICE_CHARS, NOTICES_SAID
-from adapter.runtime import Emitted, RuntimeEvent
+from adapter.runtime.events import Emitted, RuntimeEvent
 from transport.protocol.events import Notice, NoticeLevel
 
 _URL: Final = re.compile(r"https?://[\w.-]+[^\s]*")

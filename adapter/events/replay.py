@@ -16,10 +16,9 @@ from adapter.errors import AdapterError
 from adapter.events.intake import Intake
 from adapter.events.invariants import Broken, Invariants
 from adapter.events.normalize import Normalizer
-from adapter.runtime import (
-    NOTHING_FILLED,
+from adapter.runtime.acts import NOTHING_FILLED, Filled
+from adapter.runtime.events import (
     Emitted,
-    Filled,
     ItemClosed,
     ItemDelta,
     ItemOpened,

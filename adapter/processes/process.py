@@ -42,7 +42,7 @@ from adapter.processes.login_shells import end_shells, snapshot_shells, still_li
 from adapter.processes.process_table import identify
 from adapter.processes.stragglers import end_stragglers, mark_environ
 from adapter.processes.sweep import write_record
-from adapter.runtime import Guard
+from adapter.runtime.acts import Guard
 from transport.background import open_background
 
 _LOG: Final = logging.getLogger(__name__)

@@ -33,7 +33,9 @@ from adapter.events.notices import event_of, notice
 from adapter.limits import DEADLINES_S, PROBE_S
 from adapter.processes.binary import Codex
 from adapter.processes.process import Child, Ears, Launch, open_child
-from adapter.runtime import Emit, Guard, RuntimeEvent, RuntimeInfo
+from adapter.runtime.acts import Guard
+from adapter.runtime.events import Emit, RuntimeEvent
+from adapter.runtime.program import RuntimeInfo
 from transport.background import open_background
 from transport.protocol.events import NoticeLevel
 

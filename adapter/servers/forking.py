@@ -12,7 +12,7 @@ from adapter.calls import store_commands
 from adapter.calls.refusals import BEHIND, NO_BOUNDARY
 from adapter.errors import CodexRefusedError
 from adapter.limits import FORK_PAUSE_S, FORK_TRIES
-from adapter.runtime import Guard
+from adapter.runtime.acts import Guard
 from adapter.servers.app_server import AppServer
 from adapter.servers.whole_thread import start_of_review
 

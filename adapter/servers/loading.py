@@ -12,7 +12,8 @@ from adapter.calls import commands
 from adapter.calls.refusals import not_offered
 from adapter.errors import AnswerShapeError, CodexRefusedError, ThreadLockedError
 from adapter.limits import LOCK_RETRY_S
-from adapter.runtime import EffectiveSettings, Guard
+from adapter.runtime.acts import Guard
+from adapter.runtime.threads import EffectiveSettings
 from adapter.servers.app_server import AppServer
 from adapter.shapes.history import settings_from, thread_from
 from adapter.shapes.reviews import as_told

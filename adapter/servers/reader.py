@@ -36,15 +36,10 @@ from adapter.limits import (
     SCAN_PATIENCE_S,
     SCANNED,
 )
-from adapter.runtime import (
-    Guard,
-    PendingWork,
-    RuntimeInfo,
-    ThreadPage,
-    ThreadQuery,
-    TurnPage,
-)
-from adapter.runtime_store import StoreActs, StoreContents
+from adapter.runtime.acts import Guard
+from adapter.runtime.program import RuntimeInfo
+from adapter.runtime.reader import PendingWork, ThreadPage, ThreadQuery, TurnPage
+from adapter.runtime.store import StoreActs, StoreContents
 from adapter.servers.app_server import AppServer
 from adapter.servers.store import CodexStore
 from adapter.servers.turn_rows import read_fitting, read_turn_rows, rows_of

@@ -15,7 +15,7 @@ from adapter.calls.jsonrpc import Json
 from adapter.calls.proof import SteerProof
 from adapter.errors import AnswerShapeError, NoAnswerError
 from adapter.limits import PROOF_S, STEERS_WATCHED
-from adapter.runtime import Guard, InputPart, Steered
+from adapter.runtime.acts import Guard, InputPart, Steered
 from adapter.servers.app_server import AppServer
 from transport.protocol.turns import Turn, TurnStatus
 

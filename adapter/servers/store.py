@@ -29,11 +29,11 @@ from adapter.limits import (
     ITEMS_LOOKED,
     SNIPPET_CHARS,
 )
-from adapter.runtime_store import (
+from adapter.runtime.acts import Guard
+from adapter.runtime.store import (
     FoundFiles,
     FoundItems,
     FoundThreads,
-    Guard,
     HeldText,
     ItemPage,
     TextName,

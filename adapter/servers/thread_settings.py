@@ -8,7 +8,8 @@ import trio
 
 from adapter.calls import commands
 from adapter.limits import SETTLE_S
-from adapter.runtime import EffectiveSettings, Guard, Wishes
+from adapter.runtime.acts import Guard
+from adapter.runtime.threads import EffectiveSettings, Wishes
 from adapter.servers.app_server import AppServer
 from adapter.shapes.history import effective
 from generated.codex import CollaborationMode

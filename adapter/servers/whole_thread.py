@@ -16,7 +16,7 @@ from adapter.calls.proof import RunProof
 from adapter.calls.refusals import NO_BOUNDARY
 from adapter.errors import AnswerShapeError, CodexRefusedError, NoAnswerError
 from adapter.limits import PROOF_S
-from adapter.runtime import Guard
+from adapter.runtime.acts import Guard
 from adapter.servers.app_server import AppServer
 from adapter.servers.review_turns import inner_turn
 from generated.codex import ReviewTarget as CodexTarget

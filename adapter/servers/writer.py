@@ -27,17 +27,13 @@ from adapter.limits import (
     SHELL_LOOK_S,
     SHELL_WAIT_S,
 )
-from adapter.runtime import (
+from adapter.runtime.acts import NOTHING_FILLED, Filled, Guard, InputPart, Steered
+from adapter.runtime.program import RuntimeInfo
+from adapter.runtime.threads import (
     NO_WISHES,
-    NOTHING_FILLED,
     EffectiveSettings,
-    Filled,
-    Guard,
-    InputPart,
     Loaded,
     NewThread,
-    RuntimeInfo,
-    Steered,
     Wishes,
 )
 from adapter.servers.app_server import AppServer

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 from adapter.errors import AnswerShapeError
 from adapter.limits import PATH_BYTES, PREVIEW_CHARS
-from adapter.runtime import EffectiveSettings
+from adapter.runtime.threads import EffectiveSettings
 from adapter.shapes.failures import turn_error
 from adapter.shapes.items import Frame, item_from
 from adapter.shapes.shapes import (

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from adapter.runtime_store import HeldText, TextName
+from adapter.runtime.store import HeldText, TextName
 from adapter.shapes.shapes import MISFITS, mapping, maybe_text, sequence, text
 from adapter.shapes.texts import byte_size
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
-from adapter.runtime import EffectiveSettings
+from adapter.runtime.threads import EffectiveSettings
 from transport.errors import Forbidden
 from transport.protocol.approvals import ChoiceEffect
 from transport.protocol.gateway import Ceiling

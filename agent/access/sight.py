@@ -16,7 +16,7 @@ from adapter.errors import (
     CodexRefusedError,
     ThreadUnknownError,
 )
-from adapter.runtime import ThreadQuery
+from adapter.runtime.reader import ThreadQuery
 from agent.access.roots import Roots
 from agent.access.scopes import Caller
 from agent.app_servers.lease_pool import LeasePool

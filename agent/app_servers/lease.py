@@ -9,7 +9,8 @@ from contextlib import contextmanager
 
 import trio
 
-from adapter.runtime import EffectiveSettings, Loaded, ThreadWriter
+from adapter.runtime.threads import EffectiveSettings, Loaded
+from adapter.runtime.writer import ThreadWriter
 from agent.changes import Changes
 from agent.limits import CHILDREN
 from transport.protocol.threads import Thread

@@ -6,7 +6,7 @@ say; a runtime does not know them.
 
 from collections.abc import Callable
 
-from adapter.runtime import Emit, Emitted, RuntimeEvent
+from adapter.runtime.events import Emit, Emitted, RuntimeEvent
 from agent.app_servers.lease import Lease
 from transport.protocol.events import (
     GoalChanged,

@@ -13,14 +13,12 @@ from functools import partial
 import trio
 
 from adapter.errors import AdapterError, ChildExitedError, HandshakeFailedError
-from adapter.runtime import (
-    Emit,
-    Guard,
-    Loaded,
-    PendingWork,
-    Runtime,
-    ThreadWriter,
-)
+from adapter.runtime.acts import Guard
+from adapter.runtime.events import Emit
+from adapter.runtime.reader import PendingWork
+from adapter.runtime.runtime import Runtime
+from adapter.runtime.threads import Loaded
+from adapter.runtime.writer import ThreadWriter
 from agent.access.scopes import LOCAL
 from agent.app_servers.lease import Lease, cancel_at_end, ring_when_busy
 from agent.app_servers.lease_events import LeaseEvents, Listener, ModeOf

@@ -11,7 +11,7 @@ from typing import Final, NoReturn, TypeVar
 import trio
 
 from adapter.errors import AdapterError
-from adapter.runtime import Reader
+from adapter.runtime.reader import Reader
 from agent.app_servers.supervisor import Supervisor
 from agent.gate.gatekeeper import GateKeeper
 from agent.limits import WARNINGS_PAUSE_S, WARNINGS_S

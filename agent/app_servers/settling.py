@@ -12,7 +12,7 @@ from contextlib import suppress
 import trio
 
 from adapter.errors import AdapterError
-from adapter.runtime import PendingWork
+from adapter.runtime.reader import PendingWork
 from agent.app_servers.lease import Lease
 from agent.limits import NEXT_TURN_S, QUEUE_LOOK_S, QUEUE_TAKE_S
 from transport.errors import Refusal

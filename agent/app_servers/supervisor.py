@@ -12,14 +12,10 @@ from typing import Final
 import trio
 
 from adapter.errors import AdapterError, told_at_start, told_to_all
-from adapter.runtime import (
-    Emit,
-    Emitted,
-    Reader,
-    Runtime,
-    RuntimeEvent,
-    RuntimeInfo,
-)
+from adapter.runtime.events import Emit, Emitted, RuntimeEvent
+from adapter.runtime.program import RuntimeInfo
+from adapter.runtime.reader import Reader
+from adapter.runtime.runtime import Runtime
 from agent.app_servers.restart import RestartPolicy
 from agent.faults import fault_of
 from transport.errors import CodexUnavailable

@@ -15,7 +15,8 @@ from adapter.calls.versions import OLDEST, PINNED, parse_version, traits_of
 from adapter.codex import CodexRuntime
 from adapter.errors import AdapterError, BinaryNotFoundError
 from adapter.processes.binary import Codex, find_codex
-from adapter.runtime import Reader, RuntimeEvent
+from adapter.runtime.events import RuntimeEvent
+from adapter.runtime.reader import Reader
 from agent.clocks import wall_ms
 from agent.config import Config
 from agent.doctor.findings import Finding, fail, ok, warn

@@ -6,7 +6,7 @@ set, and one that is busy sending is not even that.
 
 import trio
 
-from adapter.runtime import Emit, ItemDelta, RuntimeEvent
+from adapter.runtime.events import Emit, ItemDelta, RuntimeEvent
 from agent.events.batches import Batches
 from agent.events.journal import Journal
 

@@ -15,7 +15,13 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final
 
-from adapter.runtime import Emitted, ItemClosed, ItemDelta, ItemOpened, RuntimeEvent
+from adapter.runtime.events import (
+    Emitted,
+    ItemClosed,
+    ItemDelta,
+    ItemOpened,
+    RuntimeEvent,
+)
 from agent.edge_limits import (
     ENTRY_COST,
     JOURNAL_BYTES,

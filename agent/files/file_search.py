@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 import trio
 
 from adapter.errors import AdapterError
-from adapter.runtime_store import FoundFiles
+from adapter.runtime.store import FoundFiles
 from agent.access.roots import resolved
 from agent.access.scopes import Caller
 from agent.access.sight import Sight

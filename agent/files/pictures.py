@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from adapter.runtime import Emitted, ItemClosed, ItemOpened, RuntimeEvent
+from adapter.runtime.events import Emitted, ItemClosed, ItemOpened, RuntimeEvent
 from agent.access.roots import resolved
 from agent.access.scopes import Caller, check_access
 from agent.access.sight import Sight

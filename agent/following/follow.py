@@ -8,7 +8,7 @@ twice and leaves nothing out.
 
 from collections.abc import Iterator, Sequence
 
-from adapter.runtime import Emitted, ItemClosed, ItemOpened, RuntimeEvent
+from adapter.runtime.events import Emitted, ItemClosed, ItemOpened, RuntimeEvent
 from agent.following.history_view import (
     FOLLOWED,
     GAP,

@@ -14,12 +14,7 @@ from typing import Final, NoReturn
 import trio
 
 from adapter.errors import AdapterError
-from adapter.runtime import (
-    Emit,
-    Emitted,
-    ItemDelta,
-    RuntimeEvent,
-)
+from adapter.runtime.events import Emit, Emitted, ItemDelta, RuntimeEvent
 from agent.access.sight import Sight
 from agent.app_servers.lease_pool import LeasePool
 from agent.app_servers.supervisor import Supervisor

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import trio
 
 from adapter.errors import AdapterError, ThreadUnknownError
-from adapter.runtime import Reader, ThreadQuery
+from adapter.runtime.reader import Reader, ThreadQuery
 from agent.access.sight import Sight
 from agent.app_servers.supervisor import Supervisor
 from agent.following.recent import Recent

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import trio
 
-from adapter.runtime import Emit, Emitted
+from adapter.runtime.events import Emit, Emitted
 from agent.app_servers.supervisor import Supervisor
 from agent.changes import Changes
 from agent.gate.engines import Look

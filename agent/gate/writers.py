@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 import trio
 
-from adapter.runtime import RuntimeInfo
+from adapter.runtime.program import RuntimeInfo
 from agent.clocks import boot_s
 from agent.gate.binary_versions import Versions
 from agent.gate.engines import Foreign, Look, Named, Process, Programs, Role

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 import trio
 
 from adapter.errors import AdapterError, CodexRefusedError, NotDeliveredError
-from adapter.runtime import Guard
+from adapter.runtime.acts import Guard
 from agent.app_servers.lease import Lease
 from agent.app_servers.lease_pool import LeasePool
 from agent.limits import ACT_S, ROOM_S

@@ -7,7 +7,7 @@ file inside the thread's folder; both are looked for anew right before they are 
 import os
 from collections.abc import Sequence
 
-from adapter.runtime import FileMention, InputPart, LocalImage
+from adapter.runtime.acts import FileMention, InputPart, LocalImage
 from agent.access.scopes import Caller
 from agent.files.beneath import OutsideError, open_beneath
 from agent.files.blobs import Blobs

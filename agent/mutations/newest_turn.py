@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 from adapter.calls.refusals import not_offered
 from adapter.errors import AdapterError, CodexRefusedError
-from adapter.runtime import Loaded, PendingWork
+from adapter.runtime.reader import PendingWork
+from adapter.runtime.threads import Loaded
 from agent.app_servers.lease import Lease
 from agent.app_servers.lease_pool import LeasePool
 from agent.app_servers.supervisor import Supervisor

@@ -10,7 +10,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from adapter.errors import AdapterError
-from adapter.runtime import Guard, Loaded
+from adapter.runtime.acts import Guard
+from adapter.runtime.threads import Loaded
 from agent.access.scopes import Caller, check_alive, check_settings
 from agent.app_servers.lease import Lease
 from agent.mutations.newest_turn import check_expected, check_idle, check_pending

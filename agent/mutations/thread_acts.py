@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 import trio
 
 from adapter.errors import AdapterError, NoAnswerError
-from adapter.runtime import Guard
+from adapter.runtime.acts import Guard
 from agent.access.scopes import Caller, check_alive
 from agent.app_servers.lease import Lease
 from agent.limits import LEASE_IDLE_S

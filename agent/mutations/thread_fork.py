@@ -10,7 +10,9 @@ from dataclasses import dataclass
 import trio
 
 from adapter.errors import AdapterError, TurnUnknownError
-from adapter.runtime import Guard, Loaded, ThreadWriter
+from adapter.runtime.acts import Guard
+from adapter.runtime.threads import Loaded
+from adapter.runtime.writer import ThreadWriter
 from agent.access.scopes import Caller, check_alive, check_settings
 from agent.limits import UNDO_S
 from agent.mutations.carry import Sent

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 
 from adapter.errors import AdapterError, CodexRefusedError, NoAnswerError
-from adapter.runtime import Guard
+from adapter.runtime.acts import Guard
 from agent.access.scopes import Caller, check_alive
 from agent.app_servers.lease import Lease
 from agent.mutations.carry import Sent

@@ -1,6 +1,6 @@
 """Change what a thread's later turns run with. Trio shell. PROTOCOL.md section 4."""
 
-from adapter.runtime import Wishes
+from adapter.runtime.threads import Wishes
 from adapter.shapes.history import settings_shown
 from agent.access.scopes import Caller, check_wishes
 from agent.mutations.carry import Sent

@@ -4,7 +4,7 @@ PROTOCOL.md sections 3 and 4. Without a turn Codex stores no thread: a refusal o
 leaves nothing.
 """
 
-from adapter.runtime import NewThread, Wishes
+from adapter.runtime.threads import NewThread, Wishes
 from agent.access.scopes import Caller, check_alive, check_settings, check_wishes
 from agent.mutations.carry import Sent
 from agent.mutations.sizes import check_schema, check_size

@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 from typing import ClassVar, Generic, TypeVar
 
 from adapter.errors import AdapterError, ThreadUnknownError
-from adapter.runtime import Guard
-from adapter.runtime_store import StoreActs
+from adapter.runtime.acts import Guard
+from adapter.runtime.store import StoreActs
 from transport.errors import InvalidParams, NotResumable
 from transport.protocol.base import ThreadMutationParams, WireModel
 from transport.protocol.methods import (

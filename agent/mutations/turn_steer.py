@@ -9,7 +9,7 @@ from typing import Final
 
 from adapter.calls.refusals import not_steerable
 from adapter.errors import CodexRefusedError
-from adapter.runtime import InputPart, Steered
+from adapter.runtime.acts import InputPart, Steered
 from agent.access.scopes import Caller, check_alive, check_settings
 from agent.app_servers.lease import Lease
 from agent.mutations.carry import Sent

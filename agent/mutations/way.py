@@ -7,7 +7,9 @@ PROTOCOL.md section 3, "The way". The steps themselves: `turn_start`, `thread_st
 from collections.abc import Awaitable, Callable
 
 from adapter.errors import AdapterError, ChildExitedError, told_at_start, told_to_all
-from adapter.runtime import Emit, Emitted, Guard, Loaded, Wishes
+from adapter.runtime.acts import Guard
+from adapter.runtime.events import Emit, Emitted
+from adapter.runtime.threads import Loaded, Wishes
 from agent.access.scopes import Caller, check_alive
 from agent.access.sight import Sight
 from agent.app_servers.lease import Lease

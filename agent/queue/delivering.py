@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 import trio
 from pydantic import ValidationError
 
-from adapter.runtime import Emitted, RuntimeEvent
+from adapter.runtime.events import Emitted, RuntimeEvent
 from agent.access.scopes import Caller
 from agent.app_servers.lease_pool import LeasePool
 from agent.gate.gatekeeper import GateKeeper

@@ -13,7 +13,7 @@ from typing import Final
 
 import trio
 
-from adapter.runtime import Emit, Emitted
+from adapter.runtime.events import Emit, Emitted
 from agent.access.scopes import Caller, check_alive
 from agent.errors import StoreUnavailableError
 from agent.limits import ACT_S, QUEUE_MS

@@ -15,7 +15,8 @@ import trio
 
 from adapter.approvals.choices import print_of
 from adapter.errors import AdapterError
-from adapter.runtime import Emitted, Filled, RuntimeEvent
+from adapter.runtime.acts import Filled
+from adapter.runtime.events import Emitted, RuntimeEvent
 from agent.access.scopes import Caller, check_access, check_alive, check_effect
 from agent.access.sight import Sight
 from agent.app_servers.lease import Lease

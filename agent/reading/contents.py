@@ -11,7 +11,7 @@ import trio
 
 from adapter.calls.refusals import not_offered
 from adapter.errors import AdapterError, CodexRefusedError
-from adapter.runtime_store import FoundThreads, HeldText, ItemPage, TextName
+from adapter.runtime.store import FoundThreads, HeldText, ItemPage, TextName
 from agent.access.scopes import Caller
 from agent.access.sight import Sight, is_fenced
 from agent.app_servers.lease_pool import LeasePool

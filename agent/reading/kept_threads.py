@@ -7,7 +7,7 @@ thread. Who could say that no is told so.
 
 from collections.abc import Callable
 
-from adapter.runtime import Emit, Emitted, RuntimeEvent
+from adapter.runtime.events import Emit, Emitted, RuntimeEvent
 from agent.app_servers.lease_pool import LeasePool
 from agent.gate.gatekeeper import GateKeeper
 from agent.reading.approving import waiting_in

@@ -10,8 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from adapter.runtime import Emitted, ItemClosed, ItemDelta, ItemOpened, RuntimeEvent
-from adapter.runtime_store import HeldText, TextName
+from adapter.runtime.events import (
+    Emitted,
+    ItemClosed,
+    ItemDelta,
+    ItemOpened,
+    RuntimeEvent,
+)
+from adapter.runtime.store import HeldText, TextName
 from agent.limits import OUTPUT_CACHE, OUTPUT_ENTRY, OUTPUT_TEXT
 from transport.protocol.events import DeltaChannel, ThreadRemoved, ThreadReverted
 from transport.protocol.items import (

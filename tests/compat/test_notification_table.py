@@ -10,7 +10,7 @@ import pytest
 from adapter.approvals.server_requests import SERVER_REQUESTS, Asks, Refuses
 from adapter.calls.versions import PINNED
 from adapter.events.notifications import NOTIFICATIONS, Ignored
-from adapter.runtime import NOTHING_FILLED, Filled
+from adapter.runtime.acts import NOTHING_FILLED, Filled
 from adapter.shapes.item_frame import Frame
 from adapter.shapes.items import item_from
 from tests.support import codex_says as says

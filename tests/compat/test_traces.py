@@ -11,7 +11,7 @@ import pytest
 
 from adapter.events.invariants import Broken, Invariants
 from adapter.events.notifications import NOTIFICATIONS, Ignored
-from adapter.runtime import Emitted, ItemClosed, ItemDelta, ItemOpened
+from adapter.runtime.events import Emitted, ItemClosed, ItemDelta, ItemOpened
 from adapter.shapes.shapes import wire_id
 from tests.support.replay import TRACES, Replay, read_trace, said, trace_names
 from transport.protocol.events import (

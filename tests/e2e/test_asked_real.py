@@ -13,7 +13,9 @@ import trio
 
 from adapter.limits import APPROVAL_MS
 from adapter.processes.binary import Codex
-from adapter.runtime import NOTHING_FILLED, Filled, NewThread, ThreadWriter
+from adapter.runtime.acts import NOTHING_FILLED, Filled
+from adapter.runtime.threads import NewThread
+from adapter.runtime.writer import ThreadWriter
 from tests.support.codex import BUNDLED, CodexHome, codex_binaries, open_codex_home
 from tests.support.mcp_server import URL
 from tests.support.runtimes import Seen, open_codex_runtime, open_gate

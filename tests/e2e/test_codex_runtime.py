@@ -20,7 +20,9 @@ from adapter.errors import (
 )
 from adapter.processes.binary import Codex
 from adapter.processes.process_table import identify
-from adapter.runtime import NewThread, ThreadQuery, ThreadWriter
+from adapter.runtime.reader import ThreadQuery
+from adapter.runtime.threads import NewThread
+from adapter.runtime.writer import ThreadWriter
 from adapter.servers.reader import CodexReader
 from clients.cli.scripted_model import ScriptedModel
 from tests.support.codex import (

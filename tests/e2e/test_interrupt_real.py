@@ -7,7 +7,7 @@ import pytest
 import trio
 
 from adapter.processes.binary import Codex
-from adapter.runtime import NewThread
+from adapter.runtime.threads import NewThread
 from clients.cli.scripted_answers import Rule
 from tests.support.codex import codex_binaries, open_codex_home
 from tests.support.runtimes import open_codex_runtime, open_gate

@@ -16,13 +16,8 @@ import trio
 from adapter.events.invariants import Invariants
 from adapter.events.normalize import Normalizer
 from adapter.processes.binary import Codex
-from adapter.runtime import (
-    Emitted,
-    ItemClosed,
-    ItemDelta,
-    NewThread,
-    RuntimeEvent,
-)
+from adapter.runtime.events import Emitted, ItemClosed, ItemDelta, RuntimeEvent
+from adapter.runtime.threads import NewThread
 from clients.cli.scripted_answers import Rule
 from tests.support.codex import BUNDLED, CodexHome, codex_binaries, open_codex_home
 from tests.support.foreign import ForeignCodex, open_foreign

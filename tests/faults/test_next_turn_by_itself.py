@@ -12,7 +12,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from adapter.runtime import PendingWork
+from adapter.runtime.reader import PendingWork
 from agent.limits import NEXT_TURN_S, QUEUE_TAKE_S, WRITERS
 from agent.mutations.thread_wishes import Archive
 from tests.support.door import LOCAL, House, open_house, send

@@ -22,7 +22,9 @@ from adapter.errors import (
     ThreadUnknownError,
 )
 from adapter.limits import END_S, REQUESTS_IN_FLIGHT, RETRY_PAUSES_S
-from adapter.runtime import ItemDelta, NewThread, ThreadQuery, TurnPage
+from adapter.runtime.events import ItemDelta
+from adapter.runtime.reader import ThreadQuery, TurnPage
+from adapter.runtime.threads import NewThread
 from tests.support.codex import work_folder
 from tests.support.fake_app_server import (
     MISFIT,

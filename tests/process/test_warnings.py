@@ -9,7 +9,7 @@ import trio
 
 from adapter.errors import BinaryNotFoundError
 from adapter.events.notices import event_of, notice
-from adapter.runtime import Emit
+from adapter.runtime.events import Emit
 from tests.support.agents import client_info, open_agent, open_owner, pair_device
 from tests.support.door import OLD_CLI, FakeWatch
 from tests.support.fake_runtime import FakeReader, FakeRuntime

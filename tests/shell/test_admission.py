@@ -16,7 +16,7 @@ from adapter.errors import (
     NoAnswerError,
     NotDeliveredError,
 )
-from adapter.runtime import PendingWork
+from adapter.runtime.reader import PendingWork
 from agent.records.audit import Audit
 from agent.records.store import RowState, Store
 from tests.support.door import (

@@ -9,7 +9,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from adapter.runtime import Filled
+from adapter.runtime.acts import Filled
 from agent.access.scopes import Caller
 from agent.records.audit import Audit
 from tests.support.door import LOCAL, House, device, open_house, send, wall_ms

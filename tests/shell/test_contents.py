@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from trio.testing import MockClock
 
-from adapter.runtime_store import HeldText
+from adapter.runtime.store import HeldText
 from agent.access.scopes import Caller
 from agent.limits import OPEN_BYTES
 from tests.support.door import LOCAL, House, device, open_house, send

@@ -8,7 +8,7 @@ import trio
 from trio.testing import MockClock
 
 from adapter.errors import CodexRefusedError, ThreadUnknownError
-from adapter.runtime import Emitted
+from adapter.runtime.events import Emitted
 from agent.limits import FOLLOWED, LISTED
 from agent.mutations.thread_wishes import Rename
 from tests.support.door import LOCAL, OLD_CLI, House, open_house, send, wall_ms

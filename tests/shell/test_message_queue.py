@@ -10,7 +10,7 @@ import trio
 from trio.testing import MockClock
 
 from adapter.errors import NoAnswerError
-from adapter.runtime import PendingWork
+from adapter.runtime.reader import PendingWork
 from agent.errors import StoreUnavailableError
 from agent.limits import QUEUE_A_THREAD, QUEUE_MS
 from agent.records.store import Store

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from trio.testing import MockClock
 
-from adapter.runtime import Emitted, ItemClosed
+from adapter.runtime.events import Emitted, ItemClosed
 from agent.access.scopes import Caller
 from agent.limits import PICTURE_BYTES, PICTURES_KNOWN
 from tests.support.door import LOCAL, House, device, open_house

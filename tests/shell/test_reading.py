@@ -9,7 +9,7 @@ import trio
 from trio.testing import MockClock
 
 from adapter.errors import CodexRefusedError
-from adapter.runtime import TurnPage
+from adapter.runtime.reader import TurnPage
 from tests.support.door import LOCAL, OLD_CLI, device, open_house, send
 from tests.support.fake_runtime import make_thread, make_turn
 from transport.codec import pack

@@ -25,7 +25,7 @@ from adapter.limits import (
     SNIPPET_CHARS,
     STEERS_WATCHED,
 )
-from adapter.runtime import ThreadQuery
+from adapter.runtime.reader import ThreadQuery
 from adapter.servers.background import Background
 from adapter.servers.forking import take_fork
 from adapter.servers.reader import CodexReader

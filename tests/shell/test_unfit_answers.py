@@ -10,7 +10,7 @@ from trio.testing import MockClock
 
 from adapter.calls.commands import Command
 from adapter.errors import AdapterError, AnswerShapeError, AnswerTooLongError
-from adapter.runtime import ThreadQuery
+from adapter.runtime.reader import ThreadQuery
 from adapter.servers.background import Background
 from adapter.servers.reader import CodexReader
 from tests.support import codex_says as says

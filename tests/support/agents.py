@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import trio
 
-from adapter.runtime import Runtime
+from adapter.runtime.runtime import Runtime
 from agent.app import Running, run_agent
 from agent.config import Config
 from agent.gate.writers import Watch

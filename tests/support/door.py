@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import trio
 
-from adapter.runtime import Emitted, RuntimeEvent
+from adapter.runtime.events import Emitted, RuntimeEvent
 from agent.access.scopes import Caller, local_caller
 from agent.config import Config
 from agent.door import Door, build_door

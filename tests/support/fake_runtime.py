@@ -32,29 +32,18 @@ from adapter.errors import (
     ThreadUnknownError,
     TurnUnknownError,
 )
-from adapter.runtime import (
+from adapter.runtime.acts import NOTHING_FILLED, Filled, Guard, InputPart, Steered
+from adapter.runtime.events import Emit, Emitted, ItemClosed, ItemDelta, ItemOpened
+from adapter.runtime.program import RuntimeInfo
+from adapter.runtime.reader import PendingWork, ThreadPage, ThreadQuery, TurnPage
+from adapter.runtime.store import HeldText, TextName
+from adapter.runtime.threads import (
     NO_WISHES,
-    NOTHING_FILLED,
     EffectiveSettings,
-    Emit,
-    Emitted,
-    Filled,
-    Guard,
-    InputPart,
-    ItemClosed,
-    ItemDelta,
-    ItemOpened,
     Loaded,
     NewThread,
-    PendingWork,
-    RuntimeInfo,
-    Steered,
-    ThreadPage,
-    ThreadQuery,
-    TurnPage,
     Wishes,
 )
-from adapter.runtime_store import HeldText, TextName
 from tests.support.fake_store import FakeStore
 from transport.background import open_background
 from transport.errors import ApprovalClosed, Conflict, InvalidParams, NotFound

@@ -15,8 +15,9 @@ from adapter.errors import (
     ThreadLockedError,
     ThreadUnknownError,
 )
-from adapter.runtime import Emit, Emitted, Guard
-from adapter.runtime_store import (
+from adapter.runtime.acts import Guard
+from adapter.runtime.events import Emit, Emitted
+from adapter.runtime.store import (
     FoundFiles,
     FoundItems,
     FoundThreads,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from adapter.runtime import Emitted, ItemClosed, ItemDelta, ItemOpened
+from adapter.runtime.events import Emitted, ItemClosed, ItemDelta, ItemOpened
 from agent.edge_limits import GAPS_S
 from agent.events.batches import View
 from agent.events.journal import Journal

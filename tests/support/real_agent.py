@@ -7,7 +7,7 @@ from typing import Any
 
 import trio
 
-from adapter.runtime import Runtime
+from adapter.runtime.runtime import Runtime
 from agent.app import Running, run_agent
 from agent.gate.writers import Watch
 from tests.support.agents import House, client_info, make_config

@@ -7,7 +7,7 @@ import trio
 
 from adapter.codex import CodexRuntime
 from adapter.processes.binary import Codex
-from adapter.runtime import RuntimeEvent
+from adapter.runtime.events import RuntimeEvent
 from agent.clocks import wall_ms
 from agent.config import Config
 from agent.door import Door, build_door

@@ -12,7 +12,9 @@ import trio
 from adapter.codex import CodexRuntime
 from adapter.limits import APPROVAL_MS
 from adapter.processes.binary import Codex
-from adapter.runtime import Emitted, Reader, RuntimeEvent, ThreadWriter
+from adapter.runtime.events import Emitted, RuntimeEvent
+from adapter.runtime.reader import Reader
+from adapter.runtime.writer import ThreadWriter
 from transport.protocol.approvals import Approval
 from transport.protocol.events import (
     ApprovalRequested,

@@ -27,7 +27,7 @@ from adapter.limits import (
     TEXT_PARTS,
 )
 from adapter.processes.log_ring import LogRing
-from adapter.runtime import Emitted, ItemClosed, ItemOpened, RuntimeEvent
+from adapter.runtime.events import Emitted, ItemClosed, ItemOpened, RuntimeEvent
 from tests.support import codex_says as says
 from tests.support.codex_says import AT, THREAD
 from transport.protocol.events import DeltaChannel, Notice

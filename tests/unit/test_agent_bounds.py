@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from adapter.runtime import Emitted, ItemClosed
-from adapter.runtime_store import HeldText
+from adapter.runtime.events import Emitted, ItemClosed
+from adapter.runtime.store import HeldText
 from agent.access.sight import Sight
 from agent.app_servers.lease import Lease
 from agent.edge_limits import (

@@ -8,7 +8,8 @@ import pytest
 from adapter.approvals.approvals import ApprovalLedger, Asked, Reply
 from adapter.approvals.server_requests import SERVER_REQUESTS, Asks
 from adapter.limits import APPROVALS_KEPT, APPROVALS_OPEN
-from adapter.runtime import NOTHING_FILLED, Emitted, Filled, RuntimeEvent
+from adapter.runtime.acts import NOTHING_FILLED, Filled
+from adapter.runtime.events import Emitted, RuntimeEvent
 from adapter.shapes.items import Frame, item_from
 from tests.support import codex_says as says
 from tests.support.codex_says import AT, THREAD

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from adapter.approvals.approvals import ApprovalLedger, Reply
-from adapter.runtime import NOTHING_FILLED, Emitted, Filled, RuntimeEvent
+from adapter.runtime.acts import NOTHING_FILLED, Filled
+from adapter.runtime.events import Emitted, RuntimeEvent
 from tests.support import codex_says as says
 from tests.support.codex_says import AT, CHILD, THREAD
 from transport.errors import Refusal

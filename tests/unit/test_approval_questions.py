@@ -8,7 +8,7 @@ from adapter.approvals.act_questions import about_change, about_command
 from adapter.approvals.questions import Question
 from adapter.approvals.shown import show
 from adapter.limits import APPROVAL_BYTES
-from adapter.runtime import NOTHING_FILLED
+from adapter.runtime.acts import NOTHING_FILLED
 from adapter.shapes.items import Frame, item_from
 from adapter.shapes.shapes import MISFITS
 from tests.support import codex_says as says

@@ -11,7 +11,7 @@ from adapter.approvals.server_questions import about_server
 from adapter.approvals.shown import show
 from adapter.approvals.user_questions import about_input
 from adapter.limits import APPROVAL_BYTES
-from adapter.runtime import NOTHING_FILLED, Filled
+from adapter.runtime.acts import NOTHING_FILLED, Filled
 from adapter.shapes.shapes import MISFITS
 from tests.support import codex_says as says
 from transport.codec import pack

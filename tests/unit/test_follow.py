@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from adapter.runtime import Emitted, ItemClosed, RuntimeEvent
+from adapter.runtime.events import Emitted, ItemClosed, RuntimeEvent
 from agent.following.follow import Told
 from agent.following.history_view import Snapshot
 from agent.reading.standing import Others

@@ -6,7 +6,7 @@ from typing import Any
 from adapter.approvals.approvals import ApprovalLedger
 from adapter.events.intake import Intake
 from adapter.events.normalize import Normalizer
-from adapter.runtime import Emitted, ItemClosed, ItemOpened, RuntimeEvent
+from adapter.runtime.events import Emitted, ItemClosed, ItemOpened, RuntimeEvent
 from tests.support import codex_says as says
 from tests.support.codex_says import AT, CHILD, THREAD
 from transport.protocol.events import ApprovalRequested

@@ -5,7 +5,13 @@ import pytest
 from adapter.events.invariants import Invariants, Rule
 from adapter.events.replay import RecordingError, Replay, checked
 from adapter.limits import ITEM_BYTES
-from adapter.runtime import Emitted, ItemClosed, ItemDelta, ItemOpened, RuntimeEvent
+from adapter.runtime.events import (
+    Emitted,
+    ItemClosed,
+    ItemDelta,
+    ItemOpened,
+    RuntimeEvent,
+)
 from tests.support.fake_runtime import make_turn
 from tests.support.replay import read_trace
 from transport.protocol.approvals import (

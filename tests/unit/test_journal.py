@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from adapter.runtime import Emitted, ItemDelta, ItemOpened
+from adapter.runtime.events import Emitted, ItemDelta, ItemOpened
 from agent.edge_limits import ENTRY_COST, KEPT_TEXT, OPEN_ANSWER, WHOLE_EVENT
 from agent.events.journal import Journal, Said, Told
 from tests.support.journals import AT, closed, delta, notice, opened

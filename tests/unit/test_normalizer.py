@@ -11,7 +11,13 @@ from adapter.events.normalize import Normalizer
 from adapter.events.notifications import NOTIFICATIONS
 from adapter.events.tree import Tree
 from adapter.limits import KNOWN_THREADS
-from adapter.runtime import Emitted, ItemClosed, ItemDelta, ItemOpened, RuntimeEvent
+from adapter.runtime.events import (
+    Emitted,
+    ItemClosed,
+    ItemDelta,
+    ItemOpened,
+    RuntimeEvent,
+)
 from tests.support import codex_says as says
 from tests.support.codex_says import AT, CHILD, THREAD, Raw
 from transport.protocol.events import DeltaChannel, Notice, ThreadChanged, ThreadStarted

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.runtime import Emitted, ItemClosed, ItemDelta, ItemOpened
-from adapter.runtime_store import HeldText
+from adapter.runtime.events import Emitted, ItemClosed, ItemDelta, ItemOpened
+from adapter.runtime.store import HeldText
 from agent.reading.output_cache import OutputCache
 from transport.protocol.events import (
     DeltaChannel,

@@ -6,7 +6,7 @@ import pytest
 
 from adapter.events.normalize import Normalizer
 from adapter.events.notices import notice, public_of
-from adapter.runtime import Emitted
+from adapter.runtime.events import Emitted
 from transport.protocol.events import Notice, NoticeLevel
 
 CANARY = "ann-s-folder"

@@ -10,7 +10,7 @@ from adapter.calls.capabilities import capabilities
 from adapter.calls.proof import RunProof
 from adapter.calls.versions import traits_of
 from adapter.events.normalize import Normalizer
-from adapter.runtime import Emitted
+from adapter.runtime.events import Emitted
 from adapter.shapes.reviews import as_told, has_inner, inner_of
 from tests.support import codex_says as says
 from tests.support.codex_says import AT, THREAD, Raw

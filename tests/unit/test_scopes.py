@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapter.runtime import EffectiveSettings
+from adapter.runtime.threads import EffectiveSettings
 from agent.access.scopes import (
     ALL_SCOPES,
     Caller,

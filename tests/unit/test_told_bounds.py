@@ -34,7 +34,7 @@ from adapter.limits import (
     SANDBOX_WORDS,
     SUMMARY_PARTS,
 )
-from adapter.runtime import Emitted, ItemDelta
+from adapter.runtime.events import Emitted, ItemDelta
 from adapter.shapes.failures import turn_error
 from adapter.shapes.history import thread_from
 from adapter.shapes.items import Frame, item_from

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from adapter.runtime_store import HeldText
+from adapter.runtime.store import HeldText
 from adapter.shapes.whole_texts import held_output, true_size, whole_texts
 
 LIVE = b"\n... 1640319 bytes omitted ...\n"

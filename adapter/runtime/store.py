@@ -1,19 +1,17 @@
-"""The seam's other half: what a runtime's store holds, and acts on it. Sans-IO (protocols).
+"""What a runtime's store holds, and acts on it. Sans-IO (protocols).
 
 `Reader.contents` reads, `Reader.acts` changes threads that nobody has loaded. Both go
 through the reader, so they load nothing and run nothing (PROTOCOL.md section 3).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from adapter.runtime.acts import Guard
 from transport.protocol.contents import ItemHit
 from transport.protocol.items import Item
 from transport.protocol.threads import Thread
-
-Guard = Callable[[], None]
-"""See `adapter.runtime.Guard`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
