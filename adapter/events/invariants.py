@@ -17,8 +17,8 @@ from adapter.runtime.events import (
     ItemOpened,
     RuntimeEvent,
 )
-from adapter.shapes.history import HISTORY
 from adapter.shapes.texts import packed_bound
+from adapter.shapes.turns import HISTORY
 from transport.protocol.approvals import Approval
 from transport.protocol.events import (
     ApprovalRequested,

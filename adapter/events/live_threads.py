@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from adapter.events.live import Events, Live, Raw
 from adapter.events.live_turns import adopt_turn, break_off
 from adapter.events.tree import Node
-from adapter.shapes.history import parent_from, status_from, thread_from
+from adapter.shapes.threads import parent_from, status_from, thread_from
 from transport.protocol.events import ThreadRemoved, ThreadReverted
 from transport.protocol.threads import Thread, ThreadStatus
 

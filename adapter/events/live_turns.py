@@ -15,9 +15,9 @@ from adapter.events.turn_record import TurnRecord
 from adapter.limits import LINE_CHARS, OPEN_AT_ONCE
 from adapter.runtime.events import RuntimeEvent
 from adapter.shapes.failures import slept_through
-from adapter.shapes.history import ended_turn
 from adapter.shapes.shapes import maybe_id, seconds, wire_id
 from adapter.shapes.texts import one_line
+from adapter.shapes.turns import ended_turn
 from generated import codex
 from transport.protocol.events import (
     EventData,

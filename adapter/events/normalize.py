@@ -16,7 +16,7 @@ from adapter.events.notifications import NOTIFICATIONS, Ignored, Rule
 from adapter.events.passing import Passed
 from adapter.limits import MISFIT_NAMES
 from adapter.runtime.events import RuntimeEvent
-from adapter.shapes.history import thread_settings_from
+from adapter.shapes.settings import thread_settings_from
 from adapter.shapes.shapes import MISFITS, maybe_id, why
 from transport.protocol.events import Notice, NoticeLevel
 from transport.protocol.items import Item

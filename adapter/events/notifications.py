@@ -16,7 +16,7 @@ from adapter.events.notices import notice
 from adapter.events.passing import Passed
 from adapter.limits import PLAN_STEPS, PREVIEW_CHARS, REASON_BYTES, TEXT_BYTES
 from adapter.shapes.failures import error_text, slept_through
-from adapter.shapes.history import thread_settings_from
+from adapter.shapes.settings import thread_settings_from
 from adapter.shapes.shapes import (
     mapping,
     maybe_text,

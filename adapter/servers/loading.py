@@ -15,9 +15,10 @@ from adapter.limits import LOCK_RETRY_S
 from adapter.runtime.acts import Guard
 from adapter.runtime.threads import EffectiveSettings
 from adapter.servers.app_server import AppServer
-from adapter.shapes.history import settings_from, thread_from
 from adapter.shapes.reviews import as_told
+from adapter.shapes.settings import settings_from
 from adapter.shapes.shapes import MISFITS, mapping, sequence, text, why
+from adapter.shapes.threads import thread_from
 from transport.protocol.gateway import LeaseState
 from transport.protocol.threads import Thread, ThreadMode
 

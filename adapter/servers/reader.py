@@ -43,9 +43,10 @@ from adapter.runtime.store import StoreActs, StoreContents
 from adapter.servers.app_server import AppServer
 from adapter.servers.store import CodexStore
 from adapter.servers.turn_rows import read_fitting, read_turn_rows, rows_of
-from adapter.shapes.history import parent_from, thread_from, turn_from
 from adapter.shapes.reviews import as_told, has_inner
 from adapter.shapes.shapes import MISFITS, mapping, sequence, text, why
+from adapter.shapes.threads import parent_from, thread_from
+from adapter.shapes.turns import turn_from
 from transport.protocol.capabilities import Capability, ModelInfo
 from transport.protocol.goals import Goal, GoalStatus
 from transport.protocol.threads import Thread

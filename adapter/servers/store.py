@@ -43,7 +43,6 @@ from adapter.servers.app_server import AppServer
 from adapter.servers.review_turns import inner_turn, told_turns
 from adapter.servers.turn_pages import Read, Row, TurnPages
 from adapter.servers.turn_rows import read_fitting
-from adapter.shapes.history import stored_item, thread_from
 from adapter.shapes.reviews import is_beginning, items_as_told
 from adapter.shapes.shapes import (
     MISFITS,
@@ -55,6 +54,8 @@ from adapter.shapes.shapes import (
     wire_id,
 )
 from adapter.shapes.texts import one_line
+from adapter.shapes.threads import thread_from
+from adapter.shapes.turns import stored_item
 from adapter.shapes.whole_texts import whole_texts
 from transport.protocol.contents import ItemHit
 from transport.protocol.items import Item

@@ -11,7 +11,7 @@ from adapter.limits import SETTLE_S
 from adapter.runtime.acts import Guard
 from adapter.runtime.threads import EffectiveSettings, Wishes
 from adapter.servers.app_server import AppServer
-from adapter.shapes.history import effective
+from adapter.shapes.settings import effective
 from generated.codex import CollaborationMode
 from transport.errors import UnavailableFeature
 

@@ -12,7 +12,6 @@ from adapter.calls import commands
 from adapter.calls.commands import Command
 from adapter.calls.store_commands import LIST_ITEMS
 from adapter.errors import AnswerShapeError, CodexRefusedError
-from adapter.shapes.history import stored_frame
 from adapter.shapes.item_frame import Frame
 from adapter.shapes.shapes import (
     MISFITS,
@@ -23,6 +22,7 @@ from adapter.shapes.shapes import (
     why,
     wire_id,
 )
+from adapter.shapes.turns import stored_frame
 
 Read = Callable[[Command], Awaitable[dict[str, Any]]]
 _BAD_CURSOR = -32600

@@ -44,7 +44,7 @@ from adapter.servers.loading import adopt, id_of, inner, newest_turns, take_lock
 from adapter.servers.steering import Steering
 from adapter.servers.thread_settings import LoadedSettings
 from adapter.servers.whole_thread import WholeThread
-from adapter.shapes.history import turn_from
+from adapter.shapes.turns import turn_from
 from transport.errors import NotFound
 from transport.protocol.approvals import Approval, ApprovalState
 from transport.protocol.background import BackgroundCommand

@@ -57,6 +57,12 @@ def maybe_text(value: object) -> str | None:
     return None if value is None else text(value)
 
 
+def maybe_word(value: object) -> str | None:
+    """Return at most 128 characters of a text, or `None` for null and for an empty one."""
+    words = maybe_text(value)
+    return words[:128] if words else None
+
+
 def whole(value: object) -> int:
     """Return an integer; true and false are none."""
     if not isinstance(value, int) or isinstance(value, bool):

@@ -1,7 +1,7 @@
 """Change what a thread's later turns run with. Trio shell. PROTOCOL.md section 4."""
 
 from adapter.runtime.threads import Wishes
-from adapter.shapes.history import settings_shown
+from adapter.shapes.settings import settings_shown
 from agent.access.scopes import Caller, check_wishes
 from agent.mutations.carry import Sent
 from agent.mutations.taking import Taking, Wanted

@@ -11,7 +11,7 @@ from functools import partial
 from adapter.calls.refusals import not_offered
 from adapter.errors import AdapterError, CodexRefusedError, ThreadUnknownError
 from adapter.runtime.reader import ThreadPage, ThreadQuery, TurnPage
-from adapter.shapes.history import settings_shown
+from adapter.shapes.settings import settings_shown
 from agent.access.scopes import Caller
 from agent.access.sight import Sight, is_fenced
 from agent.app_servers.lease import Lease

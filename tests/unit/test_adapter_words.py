@@ -13,8 +13,8 @@ from adapter.errors import (
     told_at_start,
     told_to_all,
 )
-from adapter.shapes.history import thread_from
 from adapter.shapes.shapes import MISFITS, mapping, text, why
+from adapter.shapes.threads import thread_from
 from transport.protocol.gateway import GateState
 
 CANARY = "canary-51d0"

@@ -6,12 +6,9 @@ import pytest
 
 from adapter.calls.versions import parse_version, traits_of, version_of
 from adapter.errors import AnswerShapeError
-from adapter.shapes.history import (
-    settings_from,
-    thread_from,
-    thread_settings_from,
-    turn_from,
-)
+from adapter.shapes.settings import settings_from, thread_settings_from
+from adapter.shapes.threads import thread_from
+from adapter.shapes.turns import turn_from
 from tests.support import codex_says as says
 from transport.codec import pack
 from transport.protocol.items import AgentMessage, Command, ItemStatus, OtherItem

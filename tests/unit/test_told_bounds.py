@@ -36,8 +36,8 @@ from adapter.limits import (
 )
 from adapter.runtime.events import Emitted, ItemDelta
 from adapter.shapes.failures import turn_error
-from adapter.shapes.history import thread_from
 from adapter.shapes.items import Frame, item_from
+from adapter.shapes.threads import thread_from
 from tests.support import codex_says as says
 from tests.support.codex_says import AT, THREAD, Raw
 from transport.protocol.approvals import ChoiceEffect
