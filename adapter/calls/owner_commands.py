@@ -5,13 +5,12 @@ in the narrowest sandbox, to see whether a sandbox can start here at all.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from adapter.calls.capabilities import PROBE
-from adapter.calls.commands import Command
-from adapter.calls.jsonrpc import Json
+from adapter.calls.commands import Command, command
 from adapter.errors import AnswerShapeError
-from adapter.limits import PROBE_S, READ_S, SANDBOX_WORDS
+from adapter.limits import PROBE_S, SANDBOX_WORDS
 from adapter.shapes.shapes import (
     MISFITS,
     mapping,
@@ -30,18 +29,18 @@ SANDBOX_MS: Final = 5_000  # it takes 100 ms
 def read_config() -> Command:
     """The owner's effective configuration."""
     params: ConfigReadParams = {"includeLayers": False}
-    return _command("config/read", params)
+    return command("config/read", params)
 
 
 def list_models(cursor: str | None) -> Command:
     """One page of the models."""
     params: ModelListParams = {} if cursor is None else {"cursor": cursor}
-    return _command("model/list", params)
+    return command("model/list", params)
 
 
 def list_methods() -> Command:
     """A question that is refused, with the names of all methods."""
-    return Command(method=PROBE, params={}, timeout_s=PROBE_S)
+    return command(PROBE, {}, timeout_s=PROBE_S)
 
 
 def check_sandbox() -> Command:
@@ -52,11 +51,7 @@ def check_sandbox() -> Command:
         "sandboxPolicy": {"type": "readOnly"},
         "timeoutMs": SANDBOX_MS,
     }
-    return _command("command/exec", params)
-
-
-def _command(method: str, params: object) -> Command:
-    return Command(method=method, params=cast("Json", params), timeout_s=READ_S)
+    return command("command/exec", params)
 
 
 def models_from(answer: Mapping[str, Any]) -> tuple[list[ModelInfo], str | None]:

@@ -1,18 +1,17 @@
 """Requests about what the store holds, and acts on threads that are not loaded. Sans-IO.
 
-PROTOCOL.md section 4; see `adapter/calls/commands.py` for the others.
+PROTOCOL.md section 4. The reader is asked, and for a new thread's title its writer.
 """
 
-from typing import Final, cast
+from typing import Final
 
-from adapter.calls.commands import ORDERS, SOURCES, Command
-from adapter.calls.jsonrpc import Json
-from adapter.limits import FILES_END_S, FILES_S, LIST_S, OTHER_S, READ_S
+from adapter.calls.commands import Command, command
+from adapter.calls.reading_commands import ORDERS, SOURCES
+from adapter.limits import FILES_END_S
 from generated.codex import (
     FuzzyFileSearchParams,
     ThreadArchiveParams,
     ThreadDeleteParams,
-    ThreadForkParams,
     ThreadItemsListParams,
     ThreadItemsReadParams,
     ThreadSearchOccurrencesParams,
@@ -25,10 +24,6 @@ LIST_ITEMS: Final = "thread/items/list"
 SEARCH: Final = "thread/search"
 FIND: Final = "thread/searchOccurrences"
 FIND_FILES: Final = "fuzzyFileSearch"
-
-
-def _command(method: str, params: object, *, timeout_s: float) -> Command:
-    return Command(method=method, params=cast("Json", params), timeout_s=timeout_s)
 
 
 def list_items(
@@ -44,7 +39,7 @@ def list_items(
         params["turnId"] = turn_id
     if cursor is not None:
         params["cursor"] = cursor
-    return _command(LIST_ITEMS, params, timeout_s=READ_S)
+    return command(LIST_ITEMS, params)
 
 
 def read_item(thread_id: str, turn_id: str, item_id: str) -> Command:
@@ -54,7 +49,7 @@ def read_item(thread_id: str, turn_id: str, item_id: str) -> Command:
         "turnId": turn_id,
         "itemIds": [item_id],
     }
-    return _command("thread/items/read", params, timeout_s=READ_S)
+    return command("thread/items/read", params)
 
 
 def search(query: str, *, archived: bool, cursor: str | None, limit: int) -> Command:
@@ -67,7 +62,7 @@ def search(query: str, *, archived: bool, cursor: str | None, limit: int) -> Com
     }
     if cursor is not None:
         params["cursor"] = cursor
-    return _command(SEARCH, params, timeout_s=LIST_S)
+    return command(SEARCH, params)
 
 
 def find(thread_id: str, query: str, *, cursor: str | None, limit: int) -> Command:
@@ -79,7 +74,7 @@ def find(thread_id: str, query: str, *, cursor: str | None, limit: int) -> Comma
     }
     if cursor is not None:
         params["cursor"] = cursor
-    return _command(FIND, params, timeout_s=LIST_S)
+    return command(FIND, params)
 
 
 def find_files(query: str, folder: str, *, token: str) -> Command:
@@ -89,7 +84,7 @@ def find_files(query: str, folder: str, *, token: str) -> Command:
         "roots": [folder],
         "cancellationToken": token,
     }
-    return _command(FIND_FILES, params, timeout_s=FILES_S)
+    return command(FIND_FILES, params)
 
 
 def end_search(token: str) -> Command:
@@ -99,38 +94,28 @@ def end_search(token: str) -> Command:
         "roots": [],
         "cancellationToken": token,
     }
-    return _command(FIND_FILES, params, timeout_s=FILES_END_S)
+    return command(FIND_FILES, params, timeout_s=FILES_END_S)
 
 
 def rename(thread_id: str, name: str) -> Command:
     """The title, of any thread that is not archived."""
     params: ThreadSetNameParams = {"threadId": thread_id, "name": name}
-    return _command("thread/name/set", params, timeout_s=OTHER_S)
+    return command("thread/name/set", params)
 
 
 def archive(thread_id: str) -> Command:
     """Out of the list. Codex would interrupt what runs in it."""
     params: ThreadArchiveParams = {"threadId": thread_id}
-    return _command("thread/archive", params, timeout_s=OTHER_S)
+    return command("thread/archive", params)
 
 
 def unarchive(thread_id: str) -> Command:
     """Back into the list."""
     params: ThreadUnarchiveParams = {"threadId": thread_id}
-    return _command("thread/unarchive", params, timeout_s=OTHER_S)
+    return command("thread/unarchive", params)
 
 
 def delete(thread_id: str) -> Command:
     """For good."""
     params: ThreadDeleteParams = {"threadId": thread_id}
-    return _command("thread/delete", params, timeout_s=OTHER_S)
-
-
-def fork(thread_id: str, *, through: str | None, before: str | None) -> Command:
-    """A copy, loaded. Its settings are those of the source: none of ours."""
-    params: ThreadForkParams = {"threadId": thread_id, "excludeTurns": True}
-    if through is not None:
-        params["lastTurnId"] = through
-    if before is not None:
-        params["beforeTurnId"] = before
-    return _command("thread/fork", params, timeout_s=OTHER_S)
+    return command("thread/delete", params)

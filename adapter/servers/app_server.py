@@ -13,10 +13,11 @@ from typing import Any, Final
 import trio
 
 from adapter.approvals.approvals import ApprovalLedger
-from adapter.calls.commands import Command, loaded_threads
+from adapter.calls.commands import Command
 from adapter.calls.handshake import greet
 from adapter.calls.jsonrpc import Asked, Json
 from adapter.calls.peer import Listener, Peer
+from adapter.calls.reading_commands import loaded_threads
 from adapter.calls.refusals import refined
 from adapter.calls.versions import Traits, traits_of
 from adapter.errors import (

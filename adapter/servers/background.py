@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import trio
 
-from adapter.calls import commands
+from adapter.calls import background_commands
 from adapter.errors import AnswerShapeError, CodexRefusedError, ThreadUnknownError
 from adapter.limits import BACKGROUND_SHOWN, COMMAND_BYTES, PATH_BYTES, TURN_END_S
 from adapter.servers.app_server import AppServer
@@ -61,13 +61,13 @@ class Background:
         """End all of these threads; what has none, or is gone, is no error."""
         for one in sorted(threads):
             try:
-                await self._server.call(commands.stop_all_background(one))
+                await self._server.call(background_commands.stop_all_background(one))
             except CodexRefusedError:
                 continue
 
     async def _end(self, thread_id: str, item_id: str, process_id: str) -> None:
         answer = await self._server.call(
-            commands.stop_background(thread_id, process_id)
+            background_commands.stop_background(thread_id, process_id)
         )
         if answer.get("terminated") is not True:
             raise _not_there(item_id)
@@ -78,7 +78,7 @@ class Background:
             )
 
     async def _rows(self, thread_id: str) -> list[_Running]:
-        answer = await self._server.call(commands.list_background(thread_id))
+        answer = await self._server.call(background_commands.list_background(thread_id))
         try:
             rows = [mapping(row) for row in sequence(answer["data"])]
             return [

@@ -8,7 +8,7 @@ from typing import Any
 
 import trio
 
-from adapter.calls import store_commands
+from adapter.calls import thread_commands
 from adapter.calls.refusals import BEHIND, NO_BOUNDARY
 from adapter.errors import CodexRefusedError
 from adapter.limits import FORK_PAUSE_S, FORK_TRIES
@@ -26,7 +26,7 @@ async def take_fork(
     guard: Guard,
 ) -> dict[str, Any]:
     """Fork the thread and return Codex's answer; the fork is loaded in `server`."""
-    command = store_commands.fork(thread_id, through=through, before=before)
+    command = thread_commands.fork(thread_id, through=through, before=before)
     for _ in range(FORK_TRIES - 1):
         try:
             return await server.call(command, guard=guard)
@@ -34,7 +34,7 @@ async def take_fork(
             refused = exc
         if before is not None and NO_BOUNDARY in refused.message:
             before = await start_of_review(server, thread_id, before, refused)
-            command = store_commands.fork(thread_id, through=None, before=before)
+            command = thread_commands.fork(thread_id, through=None, before=before)
         elif BEHIND not in refused.message:
             raise refused
         await trio.sleep(FORK_PAUSE_S)

@@ -6,7 +6,7 @@ sub-agents, and an active goal would start the next turn within milliseconds.
 
 import trio
 
-from adapter.calls import commands
+from adapter.calls import goals, turn_commands
 from adapter.calls.goals import active_goal
 from adapter.errors import (
     AdapterError,
@@ -58,9 +58,9 @@ class Interrupt:
 
     async def _pause_goal(self, root: str) -> None:
         try:
-            goal = commands.get_goal(root, timeout_s=PAUSE_GOAL_S)
+            goal = goals.get_goal(root, timeout_s=PAUSE_GOAL_S)
             if active_goal(await self._server.call(goal)) is not None:
-                pause = commands.pause_goal(root, timeout_s=PAUSE_GOAL_S)
+                pause = goals.pause_goal(root, timeout_s=PAUSE_GOAL_S)
                 await self._server.call(pause)
         except AdapterError:
             return  # the turn is stopped all the same
@@ -74,7 +74,7 @@ class Interrupt:
         known = self._server.normalizer
         named = known.codex_turn(turn_id)
         try:
-            await self._server.call(commands.interrupt(thread_id, named))
+            await self._server.call(turn_commands.interrupt(thread_id, named))
         except CodexRefusedError:
             if known.codex_turn(turn_id) != named:
                 return False

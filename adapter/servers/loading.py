@@ -8,7 +8,7 @@ from typing import Any
 
 import trio
 
-from adapter.calls import commands
+from adapter.calls import reading_commands, thread_commands
 from adapter.calls.refusals import not_offered
 from adapter.errors import AnswerShapeError, CodexRefusedError, ThreadLockedError
 from adapter.limits import LOCK_RETRY_S
@@ -34,7 +34,7 @@ async def take_lock(
 
     `released_lately`: we ourselves gave this thread's lock back a moment ago.
     """
-    command = commands.resume(thread_id)
+    command = thread_commands.resume(thread_id)
     try:
         return await server.call(command, guard=guard)
     except ThreadLockedError:
@@ -47,7 +47,7 @@ async def take_lock(
 async def newest_turns(server: AppServer, thread_id: str) -> list[Mapping[str, Any]]:
     """Return the newest turn as Codex tells it; nothing where there is none yet."""
     try:
-        answer = await server.call(commands.newest_turn(thread_id))
+        answer = await server.call(reading_commands.newest_turn(thread_id))
     except CodexRefusedError as exc:
         if not_offered(exc):  # a thread that has no turn yet
             return []

@@ -11,7 +11,7 @@ from typing import Any
 
 import trio
 
-from adapter.calls import commands, owner_commands
+from adapter.calls import goals, owner_commands, reading_commands
 from adapter.calls.capabilities import capabilities, offered_methods
 from adapter.calls.commands import Command
 from adapter.calls.goals import answered_goal
@@ -98,7 +98,7 @@ class CodexReader:
         answer = await read_fitting(
             self._read,
             query.limit,
-            lambda count: commands.list_threads(
+            lambda count: reading_commands.list_threads(
                 replace(query, limit=count), state_db=state_db
             ),
         )
@@ -167,7 +167,7 @@ class CodexReader:
 
     async def loaded_threads(self) -> list[str]:
         """Return what this process has loaded: nothing, ever. A probe for tests."""
-        answer = await self._read(commands.loaded_threads())
+        answer = await self._read(reading_commands.loaded_threads())
         try:
             return [text(one) for one in sequence(answer["data"])]
         except MISFITS as exc:
@@ -176,7 +176,7 @@ class CodexReader:
     async def goal(self, thread_id: str) -> Goal | None:
         """Return the goal; asked of an unloaded thread."""
         try:
-            answer = await self._read(commands.get_goal(thread_id))
+            answer = await self._read(goals.get_goal(thread_id))
         except CodexRefusedError as exc:
             if not_offered(exc):
                 return None
@@ -188,12 +188,12 @@ class CodexReader:
         if await self._goal(thread_id) is None:
             return
         with no_goal_is_fine():  # cleared in between
-            await self._server.call(commands.pause_goal(thread_id), guard=guard)
+            await self._server.call(goals.pause_goal(thread_id), guard=guard)
 
     async def clear_goal(self, thread_id: str, *, guard: Guard) -> None:
         """Take the goal away."""
         with no_goal_is_fine():
-            await self._server.call(commands.clear_goal(thread_id), guard=guard)
+            await self._server.call(goals.clear_goal(thread_id), guard=guard)
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
         """Return the models, of a bounded number of pages."""
@@ -232,7 +232,7 @@ class CodexReader:
     async def _queue(self, thread_id: str) -> tuple[str, ...]:
         if not self._server.traits.lists_queue:
             return ()
-        answer = await self._read(commands.list_queue(thread_id))
+        answer = await self._read(reading_commands.list_queue(thread_id))
         try:
             rows = [mapping(row) for row in sequence(answer["data"])]
             shown = [_queued_text(row) for row in rows[:QUEUE_SHOWN]]
@@ -256,7 +256,7 @@ class CodexReader:
         return (await self._known(thread_id)).is_child
 
     async def _read_raw(self, thread_id: str) -> Mapping[str, Any]:
-        answer = await self._read(commands.read_thread(thread_id))
+        answer = await self._read(reading_commands.read_thread(thread_id))
         try:
             raw = mapping(answer["thread"])
             self._note_mode({**raw, "id": thread_id})

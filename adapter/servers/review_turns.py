@@ -7,7 +7,7 @@ so its turns are gone through without their items, newest first.
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from adapter.calls import commands
+from adapter.calls import reading_commands
 from adapter.errors import AnswerShapeError
 from adapter.limits import BOUNDARY_PAGES, TURNS_LOOKED
 from adapter.servers.turn_pages import Read
@@ -55,7 +55,7 @@ async def told_turns(
 async def _go_through(read: Read, thread_id: str, looked: Looked) -> None:
     cursor: str | None = None
     for _ in range(BOUNDARY_PAGES):
-        command = commands.list_turns(
+        command = reading_commands.list_turns(
             thread_id, cursor=cursor, limit=TURNS_LOOKED, order="desc", items="none"
         )
         rows, cursor = rows_of(await read(command), command.method)

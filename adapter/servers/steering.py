@@ -10,7 +10,7 @@ from contextlib import ExitStack, suppress
 
 import trio
 
-from adapter.calls import commands
+from adapter.calls import turn_commands
 from adapter.calls.jsonrpc import Json
 from adapter.calls.proof import SteerProof
 from adapter.errors import AnswerShapeError, NoAnswerError
@@ -43,7 +43,7 @@ class Steering:
         Raises: AdapterError; NoAnswerError: taken and lost, or nobody knows.
         """
         proof = SteerProof(thread_id, turn_id, client_key)
-        command = commands.steer(thread_id, turn_id, parts, client_key)
+        command = turn_commands.steer(thread_id, turn_id, parts, client_key)
         with self._server.watching(proof.notified):
             # An odd answer is no refusal: the stream tells what came of it.
             with suppress(AnswerShapeError):

@@ -6,7 +6,7 @@ of it; where nothing changes it says nothing.
 
 import trio
 
-from adapter.calls import commands
+from adapter.calls import thread_commands
 from adapter.limits import SETTLE_S
 from adapter.runtime.acts import Guard
 from adapter.runtime.threads import EffectiveSettings, Wishes
@@ -33,7 +33,7 @@ class LoadedSettings:
         self, thread_id: str, wishes: Wishes, *, guard: Guard
     ) -> EffectiveSettings | None:
         """Change them; return them as they are then. Raises: AdapterError."""
-        command = commands.update_settings(
+        command = thread_commands.update_settings(
             thread_id, wishes, collaboration=self.collaboration(thread_id, wishes)
         )
         await self._server.call(command, guard=guard)
@@ -56,7 +56,7 @@ class LoadedSettings:
                 data={"feature": "planMode"},
             )
         effort = wishes.effort or (now.effort if now else None)
-        return commands.collaboration(wishes.mode, model=model, effort=effort)
+        return thread_commands.collaboration(wishes.mode, model=model, effort=effort)
 
 
 def _are(now: EffectiveSettings | None, wishes: Wishes) -> bool:

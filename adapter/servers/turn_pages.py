@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adapter.calls import commands
+from adapter.calls import reading_commands
 from adapter.calls.commands import Command
 from adapter.calls.store_commands import LIST_ITEMS
 from adapter.errors import AnswerShapeError, CodexRefusedError
@@ -75,7 +75,7 @@ class TurnPages:
         """
         skip, at = _read_cursor(cursor)
         answer = await self._read(
-            commands.list_turns(
+            reading_commands.list_turns(
                 thread_id, cursor=at, limit=1, order=order, items="full"
             )
         )

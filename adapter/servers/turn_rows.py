@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from adapter.calls import commands, store_commands
+from adapter.calls import reading_commands, store_commands
 from adapter.calls.commands import Command
 from adapter.calls.portions import Firsts, Portions
 from adapter.calls.refusals import not_offered
@@ -47,7 +47,7 @@ async def read_turn_rows(
     first = limit if items == "none" else firsts.of(thread_id)
     portions = Portions(limit, first=first)
     while count := portions.wanted():
-        command = commands.list_turns(
+        command = reading_commands.list_turns(
             thread_id, cursor=page.cursor, limit=count, order=order, items=items
         )
         try:
@@ -94,7 +94,7 @@ async def _in_pieces(
     read: Read, thread_id: str, page: TurnRows, order: str, items: str
 ) -> tuple[list[Row], str | None]:
     """Return the next turn with its newest items, and the first where it is known."""
-    command = commands.list_turns(
+    command = reading_commands.list_turns(
         thread_id, cursor=page.cursor, limit=1, order=order, items="none"
     )
     rows, following = rows_of(await read(command), _TURNS)

@@ -10,7 +10,7 @@ from typing import Final
 
 import trio
 
-from adapter.calls import commands
+from adapter.calls import thread_commands
 from adapter.calls.commands import Command
 from adapter.calls.proof import RunProof
 from adapter.calls.refusals import NO_BOUNDARY
@@ -43,7 +43,7 @@ class WholeThread:
 
     async def compact(self, thread_id: str, *, guard: Guard) -> Turn:
         """Have a summary written. Raises: AdapterError."""
-        command = commands.compact(thread_id)
+        command = thread_commands.compact(thread_id)
         return await self._run(thread_id, command, _COMPACTION, guard)
 
     async def review(
@@ -56,7 +56,7 @@ class WholeThread:
                 "as two turns, and which belong together it does not say.",
                 data={"feature": "review/start", "since": "0.163"},
             )
-        command = commands.review(thread_id, _target(target))
+        command = thread_commands.review(thread_id, _target(target))
         return await self._run(thread_id, command, _REVIEW, guard)
 
     async def revert(
@@ -67,10 +67,14 @@ class WholeThread:
         Raises: AdapterError; TurnUnknownError, which changed nothing.
         """
         try:
-            await self._server.call(commands.revert(thread_id, before), guard=guard)
+            await self._server.call(
+                thread_commands.revert(thread_id, before), guard=guard
+            )
         except CodexRefusedError as exc:
             inner = await start_of_review(self._server, thread_id, before, exc)
-            await self._server.call(commands.revert(thread_id, inner), guard=guard)
+            await self._server.call(
+                thread_commands.revert(thread_id, inner), guard=guard
+            )
         self._server.reverted(thread_id, left)
 
     async def _run(

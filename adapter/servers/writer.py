@@ -11,7 +11,7 @@ from typing import Any
 import trio
 
 from adapter.approvals.approvals import Reply
-from adapter.calls import commands
+from adapter.calls import goals, store_commands, thread_commands, turn_commands
 from adapter.calls.goals import answered_goal
 from adapter.calls.proof import TurnProof
 from adapter.calls.refusals import no_goal_is_fine
@@ -185,7 +185,9 @@ class CodexWriter:
         a turn, which a refused turn would leave behind.
         """
         with self._acting():
-            answer = await self._server.call(commands.start_thread(new), guard=guard)
+            answer = await self._server.call(
+                thread_commands.start_thread(new), guard=guard
+            )
             raw = inner(answer, "thread/start", "thread")
             self._note_loaded(id_of(raw, "thread/start"))
             self._name = new.name
@@ -229,7 +231,7 @@ class CodexWriter:
         """Start a turn and wait until it is proved to run."""
         thread_id = self._root("turn/start")
         proof = TurnProof(thread_id, client_key)
-        command = commands.start_turn(
+        command = turn_commands.start_turn(
             thread_id,
             parts,
             client_key,
@@ -314,12 +316,12 @@ class CodexWriter:
 
     async def goal(self) -> Goal | None:
         """Return the loaded thread's goal."""
-        command = commands.get_goal(self._root("thread/goal/get"))
+        command = goals.get_goal(self._root("thread/goal/get"))
         return answered_goal(await self._server.call(command), command.method)
 
     async def set_goal(self, objective: str, *, guard: Guard) -> Goal:
         """Give the loaded thread an active goal."""
-        command = commands.set_goal(self._root("thread/goal/set"), objective)
+        command = goals.set_goal(self._root("thread/goal/set"), objective)
         with self._acting():
             answer = await self._server.call(command, guard=guard)
         goal = answered_goal(answer, command.method)
@@ -332,13 +334,13 @@ class CodexWriter:
         goal = await self.goal()
         if goal is None or goal.status is not GoalStatus.ACTIVE:
             return
-        command = commands.pause_goal(self._root("thread/goal/set"))
+        command = goals.pause_goal(self._root("thread/goal/set"))
         with self._acting():
             await self._server.call(command, guard=guard)
 
     async def clear_goal(self, *, guard: Guard) -> None:
         """Take the loaded thread's goal away."""
-        command = commands.clear_goal(self._root("thread/goal/clear"))
+        command = goals.clear_goal(self._root("thread/goal/clear"))
         with self._acting(), no_goal_is_fine():
             await self._server.call(command, guard=guard)
 
@@ -435,7 +437,7 @@ class CodexWriter:
         if name is None:
             return
         try:
-            await self._server.call(commands.name_thread(thread_id, name))
+            await self._server.call(store_commands.rename(thread_id, name))
         except AdapterError as exc:  # the turn runs: that is what was asked for
             self._server.notice("notNamed", f"The thread has no name: {exc}", thread_id)
 
