@@ -12,8 +12,9 @@ from adapter.errors import AnswerShapeError
 from adapter.events import live_threads
 from adapter.events.live import Live
 from adapter.events.notices import Notices, event_of, notice
-from adapter.events.notifications import NOTIFICATIONS, Ignored, Rule
+from adapter.events.notifications import NOTIFICATIONS, Ignored
 from adapter.events.passing import Passed
+from adapter.events.rules import Rule
 from adapter.limits import MISFIT_NAMES
 from adapter.runtime.events import RuntimeEvent
 from adapter.shapes.settings import thread_settings_from

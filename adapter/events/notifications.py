@@ -5,48 +5,14 @@ compares the table with the generated schema, so that a new codex fails loudly i
 being dropped silently. A name that no version we know has becomes a notice.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Final
 
-from adapter.calls.goals import goal_from
-from adapter.events import live_items, live_threads, live_turns, passing
-from adapter.events.live import Events, Live
-from adapter.events.notices import notice
+from adapter.events import passing, rules
 from adapter.events.passing import Passed
-from adapter.limits import PLAN_STEPS, PREVIEW_CHARS, REASON_BYTES, TEXT_BYTES
-from adapter.shapes.failures import error_text, slept_through
-from adapter.shapes.settings import thread_settings_from
-from adapter.shapes.shapes import (
-    mapping,
-    maybe_text,
-    maybe_whole,
-    sequence,
-    text,
-    whole,
-    wire_id,
-)
-from adapter.shapes.texts import cut, one_line
-from generated import codex
-from transport.protocol.events import (
-    DeltaChannel,
-    GoalChanged,
-    Notice,
-    NoticeLevel,
-    PlanStep,
-    TurnDiff,
-    TurnPlan,
-)
-from transport.protocol.turns import Usage
-
-Raw = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """Mapped: what it does to the state, and the events of that."""
-
-    apply: Callable[[Live, Raw, int], Events]
+from adapter.events.rules import Rule
+from transport.protocol.events import DeltaChannel, NoticeLevel
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,178 +20,6 @@ class Ignored:
     """Left out, for this reason."""
 
     reason: str
-
-
-def _turn_began(live: Live, raw: Raw, at: int) -> Events:
-    said = cast("codex.TurnStartedNotification", raw)
-    thread_id = wire_id(said["threadId"])
-    return live_turns.turn_began(live, thread_id, mapping(said["turn"]), at)
-
-
-def _turn_ended(live: Live, raw: Raw, at: int) -> Events:
-    said = cast("codex.TurnCompletedNotification", raw)
-    thread_id = wire_id(said["threadId"])
-    return live_turns.turn_ended(live, thread_id, mapping(said["turn"]), at)
-
-
-def _turn_diff(live: Live, raw: Raw, at: int) -> Events:
-    said = cast("codex.TurnDiffUpdatedNotification", raw)
-    diff = text(said["diff"])
-    shown = cut(diff, TEXT_BYTES)
-    turn_id = live.turn_id(wire_id(said["turnId"]))
-    told = TurnDiff(turn_id=turn_id, diff=shown, truncated=shown != diff)
-    return live_turns.about_turn(live, wire_id(said["threadId"]), turn_id, told, at)
-
-
-def _turn_plan(live: Live, raw: Raw, at: int) -> Events:
-    said = cast("codex.TurnPlanUpdatedNotification", raw)
-    turn_id = live.turn_id(wire_id(said["turnId"]))
-    steps = [mapping(step) for step in sequence(said["plan"])[:PLAN_STEPS]]
-    why = maybe_text(said.get("explanation"))
-    told = TurnPlan(
-        turn_id=turn_id,
-        explanation=None if why is None else cut(why, REASON_BYTES),
-        steps=[
-            PlanStep(text=cut(text(one["step"]), 1024), status=text(one["status"]))
-            for one in steps
-        ],
-    )
-    return live_turns.about_turn(live, wire_id(said["threadId"]), turn_id, told, at)
-
-
-def _usage(live: Live, raw: Raw, at: int) -> Events:
-    said = cast("codex.ThreadTokenUsageUpdatedNotification", raw)
-    total, last = said["tokenUsage"]["total"], said["tokenUsage"]["last"]
-    usage = Usage(
-        input=whole(total["inputTokens"]),
-        cached_input=whole(total["cachedInputTokens"]),
-        output=whole(total["outputTokens"]),
-        reasoning=whole(total["reasoningOutputTokens"]),
-        total=whole(total["totalTokens"]),
-        context_window=maybe_whole(said["tokenUsage"].get("modelContextWindow")),
-        context_used=whole(last["totalTokens"]),
-    )
-    turn_id = wire_id(said["turnId"])
-    return live_turns.turn_used(live, wire_id(said["threadId"]), turn_id, usage, at)
-
-
-def _item_began(live: Live, raw: Raw, at: int) -> Events:
-    said = cast("codex.ItemStartedNotification", raw)
-    return live_items.item_began(
-        live,
-        wire_id(said["threadId"]),
-        wire_id(said["turnId"]),
-        mapping(said["item"]),
-        at,
-        began=maybe_whole(said.get("startedAtMs")) or at,
-    )
-
-
-def _item_ended(live: Live, raw: Raw, at: int) -> Events:
-    said = cast("codex.ItemCompletedNotification", raw)
-    return live_items.item_ended(
-        live,
-        wire_id(said["threadId"]),
-        wire_id(said["turnId"]),
-        mapping(said["item"]),
-        at,
-        ended=maybe_whole(said.get("completedAtMs")) or at,
-    )
-
-
-def _delta(channel: DeltaChannel, part: str | None = None) -> Rule:
-    """A rule for deltas; `part`: the key of the part's index."""
-
-    def apply(live: Live, raw: Raw, at: int) -> Events:
-        index = whole(raw[part]) if part else 0
-        more = (channel, index, text(raw["delta"]))
-        thread_id, item_id = wire_id(raw["threadId"]), wire_id(raw["itemId"])
-        return live_items.item_grew(live, thread_id, item_id, more, at)
-
-    return Rule(apply)
-
-
-def _thread_began(live: Live, raw: Raw, _: int) -> Events:
-    said = cast("codex.ThreadStartedNotification", raw)
-    return live_threads.thread_begun(live, mapping(said["thread"]))
-
-
-def _status(live: Live, raw: Raw, at: int) -> Events:
-    said = cast("codex.ThreadStatusChangedNotification", raw)
-    status = mapping(said["status"])
-    return live_threads.status_said(live, wire_id(said["threadId"]), status, at)
-
-
-def _named(live: Live, raw: Raw, at: int) -> Events:
-    said = cast("codex.ThreadNameUpdatedNotification", raw)
-    name = maybe_text(said.get("threadName"))
-    title = one_line(name, PREVIEW_CHARS) if name else None
-    return live.redescribe(wire_id(said["threadId"]), {"title": title}, at)
-
-
-def _settings(live: Live, raw: Raw, at: int) -> Events:
-    said = cast("codex.ThreadSettingsUpdatedNotification", raw)
-    settings = thread_settings_from(mapping(said["threadSettings"]))
-    now: dict[str, Any] = {"settings": settings}
-    if settings.cwd is not None:
-        now["cwd"] = settings.cwd
-    return live.redescribe(wire_id(said["threadId"]), now, at)
-
-
-def _removed(reason: str) -> Rule:
-    def apply(live: Live, raw: Raw, at: int) -> Events:
-        return live_threads.removed(live, wire_id(raw["threadId"]), reason, at)
-
-    return Rule(apply)
-
-
-def _unarchived(live: Live, raw: Raw, at: int) -> Events:
-    return live.redescribe(wire_id(raw["threadId"]), {"archived": False}, at)
-
-
-def _closed(live: Live, raw: Raw, at: int) -> Events:
-    return live_threads.cut_off(live, wire_id(raw["threadId"]), at)
-
-
-def _error(live: Live, raw: Raw, at: int) -> Events:
-    """A retry. An error that is final is told with its turn."""
-    said = cast("codex.ErrorNotification", raw)
-    if said["willRetry"] is not True:
-        return []
-    thread_id = wire_id(said["threadId"])
-    turn_id = wire_id(said["turnId"])
-    events = live_items.model_call_lost(live, turn_id, at)
-    words = error_text(mapping(said["error"]))
-    words = slept_through(words, live.slept_in(turn_id))
-    told = notice(NoticeLevel.WARNING, "modelRetry", words, thread_id)
-    return [*events, live.event(thread_id, told, at)]
-
-
-def _hook(live: Live, raw: Raw, at: int) -> Events:
-    """A hook that stopped something, or that decided in place of a person."""
-    stopped, allowed = passing.hook(raw), passing.hook_allowed(raw)
-    thread_id = wire_id(raw["threadId"])
-    said: list[Notice] = []
-    if stopped is not None:
-        said.append(notice(NoticeLevel.WARNING, "hookStopped", stopped, thread_id))
-    if allowed is not None:
-        said.append(notice(NoticeLevel.INFO, "decidedLocally", allowed, thread_id))
-    return [live.event(thread_id, one, at) for one in said]
-
-
-def _goal(live: Live, raw: Raw, at: int) -> Events:
-    """An active goal keeps the writer. A cleared one has none.
-
-    Codex tells it also when a thread is loaded, and after each of its turns: only a
-    change is told on.
-    """
-    thread_id = wire_id(raw["threadId"])
-    node = live.tree.node(thread_id)
-    goal = goal_from(raw)
-    before, node.goal = node.goal, goal
-    if goal == before:
-        return []
-    return [live.event(thread_id, GoalChanged(goal=goal), at)]
 
 
 _REALTIME: Final = Ignored("voice sessions are never started by us")
@@ -251,7 +45,7 @@ NOTIFICATIONS: Final[Mapping[str, Rule | Passed | Ignored]] = {
         level=NoticeLevel.WARNING, code="configWarning", say=passing.config_warning
     ),
     "deprecationNotice": Ignored("about our own use of Codex's protocol"),
-    "error": Rule(_error),
+    "error": Rule(rules.error),
     "externalAgentConfig/import/completed": _WORKSTATION,
     "externalAgentConfig/import/progress": _WORKSTATION,
     "fs/changed": _NEVER_ASKED,
@@ -260,9 +54,9 @@ NOTIFICATIONS: Final[Mapping[str, Rule | Passed | Ignored]] = {
     "guardianWarning": Passed(
         level=NoticeLevel.WARNING, code="reviewWarning", say=passing.warning
     ),
-    "hook/completed": Rule(_hook),
+    "hook/completed": Rule(rules.hook),
     "hook/started": Ignored("its end is told where it matters"),
-    "item/agentMessage/delta": _delta(DeltaChannel.TEXT),
+    "item/agentMessage/delta": rules.delta(DeltaChannel.TEXT),
     "item/autoApprovalReview/completed": Passed(
         level=NoticeLevel.INFO,
         code="decidedLocally",
@@ -270,11 +64,11 @@ NOTIFICATIONS: Final[Mapping[str, Rule | Passed | Ignored]] = {
         repeats=True,
     ),
     "item/autoApprovalReview/started": Ignored("its end is told"),
-    "item/commandExecution/outputDelta": _delta(DeltaChannel.OUTPUT),
+    "item/commandExecution/outputDelta": rules.delta(DeltaChannel.OUTPUT),
     "item/commandExecution/terminalInteraction": Passed(
         level=NoticeLevel.INFO, code="terminalInput", say=passing.typed_in, repeats=True
     ),
-    "item/completed": Rule(_item_ended),
+    "item/completed": Rule(rules.item_ended),
     "item/fileChange/outputDelta": Ignored("the item holds the whole change"),
     "item/fileChange/patchUpdated": Ignored(
         "comes before its item, with other paths; the item holds the whole change"
@@ -282,11 +76,13 @@ NOTIFICATIONS: Final[Mapping[str, Rule | Passed | Ignored]] = {
     "item/mcpToolCall/progress": Ignored(
         "no version sends it; the item has the result"
     ),
-    "item/plan/delta": _delta(DeltaChannel.PLAN),
+    "item/plan/delta": rules.delta(DeltaChannel.PLAN),
     "item/reasoning/summaryPartAdded": Ignored("each delta says its part"),
-    "item/reasoning/summaryTextDelta": _delta(DeltaChannel.SUMMARY, "summaryIndex"),
-    "item/reasoning/textDelta": _delta(DeltaChannel.REASONING, "contentIndex"),
-    "item/started": Rule(_item_began),
+    "item/reasoning/summaryTextDelta": rules.delta(
+        DeltaChannel.SUMMARY, "summaryIndex"
+    ),
+    "item/reasoning/textDelta": rules.delta(DeltaChannel.REASONING, "contentIndex"),
+    "item/started": Rule(rules.item_began),
     "mcpServer/event/stream/notification": _NEVER_ASKED,
     "mcpServer/oauthLogin/completed": _WORKSTATION,
     "mcpServer/startupStatus/updated": Passed(
@@ -319,11 +115,11 @@ NOTIFICATIONS: Final[Mapping[str, Rule | Passed | Ignored]] = {
     "remoteControl/status/changed": _WORKSTATION,
     "serverRequest/resolved": Ignored("the approval ledger takes it"),
     "skills/changed": _WORKSTATION,
-    "thread/archived": _removed("archived"),
+    "thread/archived": rules.removed("archived"),
     "thread/attachment/updated": _LOCAL_VIEW,
-    "thread/closed": Rule(_closed),
+    "thread/closed": Rule(rules.closed),
     "thread/compacted": Ignored("an item says it"),
-    "thread/deleted": _removed("deleted"),
+    "thread/deleted": rules.removed("deleted"),
     "thread/environment/connected": Ignored("only its loss matters"),
     "thread/environment/disconnected": Passed(
         level=NoticeLevel.WARNING,
@@ -331,9 +127,9 @@ NOTIFICATIONS: Final[Mapping[str, Rule | Passed | Ignored]] = {
         say=passing.environment,
         repeats=True,
     ),
-    "thread/goal/cleared": Rule(_goal),
-    "thread/goal/updated": Rule(_goal),
-    "thread/name/updated": Rule(_named),
+    "thread/goal/cleared": Rule(rules.goal),
+    "thread/goal/updated": Rule(rules.goal),
+    "thread/name/updated": Rule(rules.named),
     "thread/prediction/updated": _LOCAL_VIEW,
     "thread/project/updated": _LOCAL_VIEW,
     "thread/queue/changed": Ignored("the queue is read before it could start work"),
@@ -357,16 +153,16 @@ NOTIFICATIONS: Final[Mapping[str, Rule | Passed | Ignored]] = {
     ),
     "thread/search/partial": _NEVER_ASKED,
     "thread/section/changed": _LOCAL_VIEW,
-    "thread/settings/updated": Rule(_settings),
-    "thread/started": Rule(_thread_began),
-    "thread/status/changed": Rule(_status),
-    "thread/tokenUsage/updated": Rule(_usage),
-    "thread/unarchived": Rule(_unarchived),
-    "turn/completed": Rule(_turn_ended),
-    "turn/diff/updated": Rule(_turn_diff),
+    "thread/settings/updated": Rule(rules.settings),
+    "thread/started": Rule(rules.thread_began),
+    "thread/status/changed": Rule(rules.status),
+    "thread/tokenUsage/updated": Rule(rules.usage),
+    "thread/unarchived": Rule(rules.unarchived),
+    "turn/completed": Rule(rules.turn_ended),
+    "turn/diff/updated": Rule(rules.turn_diff),
     "turn/moderationMetadata": _LATER,
-    "turn/plan/updated": Rule(_turn_plan),
-    "turn/started": Rule(_turn_began),
+    "turn/plan/updated": Rule(rules.turn_plan),
+    "turn/started": Rule(rules.turn_began),
     "warning": Passed(
         level=NoticeLevel.WARNING, code="codexWarning", say=passing.warning
     ),
