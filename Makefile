@@ -67,7 +67,7 @@ pytest: setup
 
 # Every row of docs/RELIABILITY.md, the long ones too.
 faults: setup $(CACHE)/codex/$(LOCKLESS)/.installed
-	$(BIN)/pytest -n 2 tests/faults -m "long or not long"
+	$(BIN)/pytest -n 2 -o faulthandler_timeout=300 tests/faults -m "long or not long"
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

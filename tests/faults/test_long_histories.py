@@ -22,12 +22,13 @@ from tests.support.codex import (
 from tests.support.door import FakeWatch
 from tests.support.foreign import open_foreign
 from tests.support.measures import in_time
-from tests.support.real_agent import open_local, open_real_agent
+from tests.support.real_agent import open_local, open_real_agent, status
 from tests.support.rollouts import Recording, forget_state, take_in
 from transport.client import Client, EventSeen, Resumed, open_client
 from transport.errors import UnavailableFeature
 from transport.protocol import contents, methods, threads, turns
-from transport.protocol.events import ItemCompleted, TurnCompleted
+from transport.protocol.events import ItemCompleted, RuntimeChanged, TurnCompleted
+from transport.protocol.gateway import RuntimePhase
 from transport.protocol.items import AgentMessage, Command, UserMessage
 
 pytestmark = pytest.mark.codex
@@ -89,6 +90,17 @@ def forget_peak() -> float:
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5")
     return peak_mb()
+
+
+async def wait_ready(client: Client) -> None:
+    """Return when Codex reads: it takes thousands of threads in before that."""
+    async with client.subscribe("all") as events:
+        assert isinstance(await anext(events), Resumed)
+        runtime = (await status(client)).runtime
+        while runtime.state is not RuntimePhase.READY:
+            event = await anext(events)
+            if isinstance(event, EventSeen) and isinstance(event.data, RuntimeChanged):
+                runtime = event.data.runtime
 
 
 async def every_turn(client: Client, thread_id: str) -> list[str]:
@@ -312,6 +324,7 @@ async def test_a_list_of_thousands_of_threads_is_read_page_by_page(
             async with house(home, version) as (built, client):
                 device = await pair_device(built, only=[folders[0]])
                 listing = threads.ThreadListParams(limit=100)
+                await wait_ready(client)
                 await client.call(methods.THREAD_LIST, listing)
                 before = forget_peak()
                 began = time.perf_counter()

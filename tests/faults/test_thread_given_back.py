@@ -13,6 +13,7 @@ from functools import partial
 import pytest
 import trio
 
+from clients.cli.scripted_model import Rule
 from tests.support.codex import (
     BUNDLED,
     codex_binaries,
@@ -30,7 +31,7 @@ from tests.support.real_agent import (
 )
 from tests.support.served_agent import app_servers
 from tests.support.stages import RULES, STAGES, Course, Running, approval_unanswered
-from transport.client import Client, EventSeen, Resumed
+from transport.client import Client, DeltaSeen, EventSeen, Resumed
 from transport.errors import NotFound
 from transport.protocol import admin, threads, turns
 from transport.protocol.events import ThreadChanged, ThreadRemoved, TurnCompleted
@@ -47,6 +48,7 @@ from transport.protocol.turns import TextInput, TurnStatus
 
 pytestmark = pytest.mark.codex
 IDLE_S = 1
+FLOOD = {"flood": 400_000, "size": 60}  # 24 MB, and as much again as JSON
 APPROVAL_MS = 10_000  # the least that may be set
 
 
@@ -127,6 +129,43 @@ async def test_another_codex_has_the_thread_within_its_time(way: str) -> None:
                     assert (await status(client)).leases == []
 
 
+async def interrupts(client: Client, turn: turns.Turn) -> None:
+    params = turns.TurnInterruptParams(
+        thread_id=turn.thread_id, turn_id=turn.id, request_key="i" * 32
+    )
+    await client.call(TURN_INTERRUPT, params)
+
+
+async def leaves(client: Client, turn: turns.Turn) -> None:
+    """Then the block is left, and the Agent with it."""
+
+
+@pytest.mark.parametrize("end", [interrupts, leaves])
+async def test_a_writer_that_talks_without_pause_gives_the_thread_back(
+    end: Callable[[Client, turns.Turn], Awaitable[None]],
+) -> None:
+    """A codex whose output nobody reads does not end with its input."""
+    with trio.fail_after(240):
+        async with (
+            open_codex_home(Rule("for ever", [[FLOOD], [{"msg": "done"}]])) as home,
+            open_foreign(codex_binaries()[BUNDLED], home.environ) as other,
+        ):
+            async with (
+                open_real_agent(home, idle_s=IDLE_S) as house,
+                open_local(house) as client,
+                client.subscribe("all") as events,
+            ):
+                params = start(str(home.workspace), 0, text="for ever")
+                made = await client.call(THREAD_START, params, timeout_s=120)
+                heard = 0
+                async for event in events:
+                    heard += isinstance(event, DeltaSeen)
+                    if heard == 20:
+                        break
+                await end(client, made.turn)
+            await resume_when_free(other, made.thread.id)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("version", locking_versions())
 async def test_a_message_that_comes_while_the_thread_is_given_back_is_sent(
@@ -177,10 +216,10 @@ def is_releasing(event: object) -> bool:
     )
 
 
-def start(cwd: str, number: int) -> threads.ThreadStartParams:
+def start(cwd: str, number: int, *, text: str = "hello") -> threads.ThreadStartParams:
     return threads.ThreadStartParams(
         cwd=cwd,
-        input=[TextInput(type="text", text=f"number {number}")],
+        input=[TextInput(type="text", text=text)],
         request_key=f"start-{number}".ljust(32, "-"),
     )
 

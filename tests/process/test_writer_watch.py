@@ -31,6 +31,7 @@ from tests.support.fake_desktop import (
 )
 from tests.support.leftovers import MARK_NAME
 from tests.support.measures import in_time
+from tests.support.own_table import without_other_workers
 from transport.protocol.gateway import GateReason, WriterKind
 
 PATIENCE_S = 240
@@ -55,8 +56,7 @@ class Watching(Protocol):
 
 @pytest.fixture(params=[proctable_linux, proctable_darwin])
 def table(request: pytest.FixtureRequest) -> ProcessTable:
-    found: ProcessTable = request.param
-    return found
+    return without_other_workers(request.param)
 
 
 @pytest.fixture

@@ -1,0 +1,33 @@
+"""Many who ask the same at the same time cost Codex one request, and hold up nobody."""
+
+from pathlib import Path
+
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from tests.support.door import LOCAL, open_house
+from transport.protocol.contents import ThreadSearchParams
+from transport.protocol.threads import ThreadListParams, ThreadReadParams
+
+
+async def test_lists_and_searches_of_ten_clients_are_one_request_each_to_codex(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house, trio.open_nursery() as nursery:
+        house.runtime.add("one", "t1")
+        reading, door = house.door.reading, house.door
+        held = trio.Event()
+        house.runtime.at("list_threads", held.wait)
+        house.runtime.at("search", held.wait)
+        for _ in range(10):
+            nursery.start_soon(reading.thread_list, LOCAL, ThreadListParams())
+            nursery.start_soon(
+                door.contents.search, LOCAL, ThreadSearchParams(query="one")
+            )
+        await wait_all_tasks_blocked()
+        read = await reading.thread_read(LOCAL, ThreadReadParams(thread_id="one"))
+        assert read.thread.id == "one", "a slow list holds up no other read"
+        held.set()
+        await wait_all_tasks_blocked()
+        assert house.runtime.log.count("list_threads") == 1
+        assert house.runtime.log.count("search") == 1
