@@ -13,12 +13,13 @@ from adapter.calls.refusals import not_offered
 from adapter.errors import AnswerShapeError, CodexRefusedError, ThreadLockedError
 from adapter.limits import LOCK_RETRY_S
 from adapter.runtime.acts import Guard
-from adapter.runtime.threads import EffectiveSettings
+from adapter.runtime.threads import EffectiveSettings, Loaded
 from adapter.servers.app_server import AppServer
 from adapter.shapes.reviews import as_told
 from adapter.shapes.settings import settings_from
 from adapter.shapes.shapes import MISFITS, mapping, sequence, text, why
 from adapter.shapes.threads import thread_from
+from adapter.shapes.turns import turn_from
 from transport.protocol.gateway import LeaseState
 from transport.protocol.threads import Thread, ThreadMode
 
@@ -44,7 +45,25 @@ async def take_lock(
     return await server.call(command, guard=guard)
 
 
-async def newest_turns(server: AppServer, thread_id: str) -> list[Mapping[str, Any]]:
+async def read_loaded(
+    server: AppServer,
+    thread_id: str,
+    raw: Mapping[str, Any],
+    answer: Mapping[str, Any],
+) -> Loaded:
+    """Return what was just loaded, its newest turn read through the same process.
+
+    `raw`: the thread in the `answer` that told of it. Raises: AdapterError.
+    """
+    newest = await _newest_turns(server, thread_id)
+    thread, settings = adopt(server, raw, answer, newest)
+    legacy = raw.get("historyMode") != "paginated"
+    turns = [turn_from(turn, thread_id, legacy=legacy) for turn in newest]
+    last_turn = turns[0] if turns else None
+    return Loaded(thread=thread, settings=settings, last_turn=last_turn)
+
+
+async def _newest_turns(server: AppServer, thread_id: str) -> list[Mapping[str, Any]]:
     """Return the newest turn as Codex tells it; nothing where there is none yet."""
     try:
         answer = await server.call(reading_commands.newest_turn(thread_id))

@@ -7,18 +7,16 @@ read that fails in a way known to pass is tried again before it is believed.
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import trio
 
-from adapter.calls import goals, owner_commands, reading_commands
+from adapter.calls import owner_commands, reading_commands
 from adapter.calls.capabilities import capabilities, offered_methods
-from adapter.calls.commands import Command
-from adapter.calls.goals import answered_goal
 from adapter.calls.local_rules import decided_alone
 from adapter.calls.owner_commands import models_from, sandbox_fault
 from adapter.calls.portions import Firsts
-from adapter.calls.refusals import no_goal_is_fine, not_offered, passes
 from adapter.errors import (
     AdapterError,
     AnswerShapeError,
@@ -30,7 +28,6 @@ from adapter.limits import (
     MODEL_PAGES,
     QUEUE_SHOWN,
     QUEUE_TEXT,
-    RETRY_PAUSES_S,
     SANDBOX_WORDS,
     SCAN_EVERY_S,
     SCAN_PATIENCE_S,
@@ -41,14 +38,16 @@ from adapter.runtime.program import RuntimeInfo
 from adapter.runtime.reader import PendingWork, ThreadPage, ThreadQuery, TurnPage
 from adapter.runtime.store import StoreActs, StoreContents
 from adapter.servers.app_server import AppServer
+from adapter.servers.goals import StoredGoals
+from adapter.servers.reads import Read, read_fitting, read_patiently, rows_of
 from adapter.servers.store import CodexStore
-from adapter.servers.turn_rows import read_fitting, read_turn_rows, rows_of
+from adapter.servers.turn_rows import read_turn_rows
 from adapter.shapes.reviews import as_told, has_inner
 from adapter.shapes.shapes import MISFITS, mapping, sequence, text, why
 from adapter.shapes.threads import parent_from, thread_from
 from adapter.shapes.turns import turn_from
 from transport.protocol.capabilities import Capability, ModelInfo
-from transport.protocol.goals import Goal, GoalStatus
+from transport.protocol.goals import Goal
 from transport.protocol.threads import Thread
 
 
@@ -69,6 +68,8 @@ class CodexReader:
         self._scan_wanted = trio.Event()
         self._scanned = trio.Event()
         self._firsts = Firsts(FIRST_TURNS)
+        self._read: Read = partial(read_patiently, server)
+        self._goals = StoredGoals(server, self._read)
         self._kinds: dict[str, _Kind] = {}
         self._store = CodexStore(server, self._read, self._is_child)
 
@@ -162,7 +163,7 @@ class CodexReader:
     async def pending_work(self, thread_id: str) -> PendingWork:
         """Return what a resume would start; both are asked of an unloaded thread."""
         return PendingWork(
-            queue=await self._queue(thread_id), goal=await self._goal(thread_id)
+            queue=await self._queue(thread_id), goal=await self._goals.active(thread_id)
         )
 
     async def loaded_threads(self) -> list[str]:
@@ -175,25 +176,15 @@ class CodexReader:
 
     async def goal(self, thread_id: str) -> Goal | None:
         """Return the goal; asked of an unloaded thread."""
-        try:
-            answer = await self._read(goals.get_goal(thread_id))
-        except CodexRefusedError as exc:
-            if not_offered(exc):
-                return None
-            raise
-        return answered_goal(answer, "thread/goal/get")
+        return await self._goals.get(thread_id)
 
     async def pause_goal(self, thread_id: str, *, guard: Guard | None = None) -> None:
         """Pause the active goal, also under a writer of ours: that one obeys."""
-        if await self._goal(thread_id) is None:
-            return
-        with no_goal_is_fine():  # cleared in between
-            await self._server.call(goals.pause_goal(thread_id), guard=guard)
+        await self._goals.pause(thread_id, guard=guard)
 
     async def clear_goal(self, thread_id: str, *, guard: Guard) -> None:
         """Take the goal away."""
-        with no_goal_is_fine():
-            await self._server.call(goals.clear_goal(thread_id), guard=guard)
+        await self._goals.clear(thread_id, guard=guard)
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
         """Return the models, of a bounded number of pages."""
@@ -240,13 +231,6 @@ class CodexReader:
             raise AnswerShapeError("thread/queue/list", why(exc)) from exc
         return tuple(shown)
 
-    async def _goal(self, thread_id: str) -> str | None:
-        """Return the objective of an active goal: only such a one starts turns."""
-        goal = await self.goal(thread_id)
-        if goal is None or goal.status is not GoalStatus.ACTIVE:
-            return None
-        return goal.objective
-
     async def _known(self, thread_id: str) -> _Kind:
         if thread_id not in self._kinds:
             await self._read_raw(thread_id)
@@ -276,19 +260,6 @@ class CodexReader:
                 legacy=raw.get("historyMode") != "paginated",
                 is_child=parent_from(raw) is not None,
             )
-
-    async def _read(self, command: Command) -> dict[str, Any]:
-        """Ask again while the answer may be one of a moment. Raises: AdapterError."""
-        unsure = False
-        for pause in RETRY_PAUSES_S:
-            try:
-                return await self._server.call(command)
-            except CodexRefusedError as exc:
-                if not passes(exc, again=unsure):
-                    raise
-                unsure = not passes(exc, again=True)
-            await trio.sleep(pause)
-        return await self._server.call(command)
 
 
 def _queued_text(row: Mapping[str, Any]) -> str:

@@ -10,8 +10,7 @@ from typing import Any
 from adapter.calls import reading_commands
 from adapter.errors import AnswerShapeError
 from adapter.limits import BOUNDARY_PAGES, TURNS_LOOKED
-from adapter.servers.turn_pages import Read
-from adapter.servers.turn_rows import rows_of
+from adapter.servers.reads import Read, rows_of
 from adapter.shapes.reviews import inner_of, roots_of
 from adapter.shapes.shapes import MISFITS, why
 

@@ -5,7 +5,7 @@ command can hold off for minutes. What is taken is no outcome yet: when the turn
 interrupted before that call, Codex forgets the words without saying so. We say it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 
 import trio
@@ -17,15 +17,14 @@ from adapter.errors import AnswerShapeError, NoAnswerError
 from adapter.limits import PROOF_S, STEERS_WATCHED
 from adapter.runtime.acts import Guard, InputPart, Steered
 from adapter.servers.app_server import AppServer
-from transport.protocol.turns import Turn, TurnStatus
+from adapter.servers.running import seen_turn
 
 
 class Steering:
     """All steers of one app-server; those that the model has not taken are watched on."""
 
-    def __init__(self, server: AppServer, turn: Callable[[str], Turn | None]) -> None:
+    def __init__(self, server: AppServer) -> None:
         self._server = server
-        self._turn = turn
         self._taken: list[SteerProof] = []
         self._watch: ExitStack | None = None
 
@@ -56,9 +55,7 @@ class Steering:
             raise NoAnswerError(command.method)
         if not proof.seen:
             self._watch_on(proof)
-        turn = self._turn(turn_id) or Turn(
-            id=turn_id, thread_id=thread_id, status=TurnStatus.IN_PROGRESS
-        )
+        turn = seen_turn(self._server, thread_id, turn_id)
         return Steered(turn=turn, pending=not proof.seen)
 
     def _watch_on(self, proof: SteerProof) -> None:

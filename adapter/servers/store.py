@@ -40,9 +40,9 @@ from adapter.runtime.store import (
 )
 from adapter.servers import turn_pages as pages
 from adapter.servers.app_server import AppServer
+from adapter.servers.reads import Read, read_fitting
 from adapter.servers.review_turns import inner_turn, told_turns
-from adapter.servers.turn_pages import Read, Row, TurnPages
-from adapter.servers.turn_rows import read_fitting
+from adapter.servers.turn_pages import Row, TurnPages
 from adapter.shapes.reviews import is_beginning, items_as_told
 from adapter.shapes.shapes import (
     MISFITS,

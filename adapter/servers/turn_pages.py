@@ -4,14 +4,14 @@ Threads that codex before 0.163 has written keep no items of their own (PROTOCOL
 section 5, `stableId`): a cursor then names a turn and how many of its items were told.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from adapter.calls import reading_commands
-from adapter.calls.commands import Command
 from adapter.calls.store_commands import LIST_ITEMS
 from adapter.errors import AnswerShapeError, CodexRefusedError
+from adapter.servers.reads import Read
 from adapter.shapes.item_frame import Frame
 from adapter.shapes.shapes import (
     MISFITS,
@@ -24,7 +24,6 @@ from adapter.shapes.shapes import (
 )
 from adapter.shapes.turns import stored_frame
 
-Read = Callable[[Command], Awaitable[dict[str, Any]]]
 _BAD_CURSOR = -32600
 
 

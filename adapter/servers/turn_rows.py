@@ -4,20 +4,18 @@ PROTOCOL.md section 4. They come in portions. A turn that is too long even alone
 together from a page of its own items, the newest first, as many as a page may be long.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from adapter.calls import reading_commands, store_commands
-from adapter.calls.commands import Command
 from adapter.calls.portions import Firsts, Portions
 from adapter.calls.refusals import not_offered
-from adapter.errors import AnswerShapeError, AnswerTooLongError, CodexRefusedError
+from adapter.errors import AnswerTooLongError, CodexRefusedError
 from adapter.limits import FIRST_ITEMS, ITEMS_A_PAGE
 from adapter.servers import turn_pages
 from adapter.servers.loading import id_of
-from adapter.servers.turn_pages import Read
-from adapter.shapes.shapes import MISFITS, mapping, maybe_text, sequence, why
+from adapter.servers.reads import Read, rows_of
 
 Row = Mapping[str, Any]
 _TURNS: Final = "thread/turns/list"
@@ -66,28 +64,6 @@ async def read_turn_rows(
     if items == "full":
         firsts.note(thread_id, portions)
     return page
-
-
-def rows_of(answer: Row, method: str) -> tuple[list[Row], str | None]:
-    """Return the rows of a page and its cursor. Raises: AnswerShapeError."""
-    try:
-        rows: list[Row] = [mapping(row) for row in sequence(answer["data"])]
-        return rows, maybe_text(answer.get("nextCursor"))
-    except MISFITS as exc:
-        raise AnswerShapeError(method, why(exc)) from exc
-
-
-async def read_fitting(
-    read: Read, limit: int, command: Callable[[int], Command]
-) -> dict[str, Any]:
-    """Return the answer to `command(limit)`, or to fewer rows that fit an answer."""
-    portions = Portions(limit, first=limit)
-    while True:
-        try:
-            return await read(command(portions.wanted()))
-        except AnswerTooLongError:
-            if not portions.too_long():
-                raise
 
 
 async def _in_pieces(

@@ -4,21 +4,17 @@ PROTOCOL.md section 4. For each of these Codex interrupts whatever runs in the t
 without a word: who calls has made sure that nothing does.
 """
 
-from collections.abc import Callable
-from contextlib import suppress
 from typing import Final
-
-import trio
 
 from adapter.calls import thread_commands
 from adapter.calls.commands import Command
 from adapter.calls.proof import RunProof
 from adapter.calls.refusals import NO_BOUNDARY
-from adapter.errors import AnswerShapeError, CodexRefusedError, NoAnswerError
-from adapter.limits import PROOF_S
+from adapter.errors import CodexRefusedError
 from adapter.runtime.acts import Guard
 from adapter.servers.app_server import AppServer
 from adapter.servers.review_turns import inner_turn
+from adapter.servers.running import see_running, seen_turn
 from generated.codex import ReviewTarget as CodexTarget
 from transport.errors import UnavailableFeature
 from transport.protocol.reviews import (
@@ -28,18 +24,17 @@ from transport.protocol.reviews import (
     ReviewTarget,
     UncommittedTarget,
 )
-from transport.protocol.turns import Turn, TurnStatus
+from transport.protocol.turns import Turn
 
 _COMPACTION: Final = "contextCompaction"
 _REVIEW: Final = "enteredReviewMode"
 
 
 class WholeThread:
-    """Acts on the thread of one app-server. `turn`: a turn that runs here, or did."""
+    """Acts on the thread of one app-server."""
 
-    def __init__(self, server: AppServer, turn: Callable[[str], Turn | None]) -> None:
+    def __init__(self, server: AppServer) -> None:
         self._server = server
-        self._turn = turn
 
     async def compact(self, thread_id: str, *, guard: Guard) -> Turn:
         """Have a summary written. Raises: AdapterError."""
@@ -82,19 +77,8 @@ class WholeThread:
     ) -> Turn:
         """Send it, and wait until its turn is seen to run (10 s)."""
         proof = RunProof(thread_id, item_type)
-        with self._server.watching(proof.notified):
-            # An odd answer is no refusal: the stream tells whether the turn runs.
-            with suppress(AnswerShapeError):
-                proof.accepted(await self._server.call(command, guard=guard))
-            with trio.move_on_after(PROOF_S):
-                await self._server.wait_until(
-                    lambda: proof.turn_id is not None or self._server.gone
-                )
-        if proof.turn_id is None:
-            raise NoAnswerError(command.method)
-        return self._turn(proof.turn_id) or Turn(
-            id=proof.turn_id, thread_id=thread_id, status=TurnStatus.IN_PROGRESS
-        )
+        turn_id = await see_running(self._server, command, proof, guard=guard)
+        return seen_turn(self._server, thread_id, turn_id)
 
 
 async def start_of_review(

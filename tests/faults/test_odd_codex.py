@@ -75,7 +75,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     for method in ("thread/read", "thread/loaded/list", "turn/start", "turn/interrupt"):
         monkeypatch.setitem(deadlines, method, 0.5)
     monkeypatch.setattr("adapter.servers.interrupt.TURN_END_S", 0.5)
-    monkeypatch.setattr("adapter.servers.writer.CONFIRM_S", 0.5)
+    monkeypatch.setattr("adapter.servers.answering.CONFIRM_S", 0.5)
     monkeypatch.setattr("adapter.calls.handshake.INITIALIZE_S", 0.5)
 
 

@@ -303,7 +303,7 @@ async def open_loaded(
 async def test_a_turn_without_proof_is_unknown(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("adapter.servers.writer.PROOF_S", 0.3)
+    monkeypatch.setattr("adapter.servers.running.PROOF_S", 0.3)
     phantom: Any = [{"result": {"turn": turn("phantom")}}, started("another")]
     async with open_loaded(folder, turn__start=[phantom]) as (_, writer):
         with pytest.raises(NoAnswerError):

@@ -152,7 +152,7 @@ async def test_a_background_command_with_a_strange_id_is_listed_under_a_legal_on
 
 
 async def test_of_steers_that_the_model_does_not_take_the_newest_are_watched() -> None:
-    steering = Steering(cast("Any", Server(lambda _command: {})), lambda _turn: None)
+    steering = Steering(cast("Any", Server(lambda _command: {})))
     proofs = [SteerProof(THREAD, "t", f"key{n}") for n in range(STEERS_WATCHED + 1)]
     for proof in proofs:
         steering._watch_on(proof)  # pyright: ignore[reportPrivateUsage]
