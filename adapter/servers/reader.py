@@ -6,7 +6,7 @@ read that fails in a way known to pass is tried again before it is believed.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -24,7 +24,6 @@ from adapter.errors import (
 )
 from adapter.limits import (
     FIRST_TURNS,
-    KNOWN_MODES,
     MODEL_PAGES,
     QUEUE_SHOWN,
     QUEUE_TEXT,
@@ -40,23 +39,17 @@ from adapter.runtime.store import StoreActs, StoreContents
 from adapter.servers.app_server import AppServer
 from adapter.servers.goals import StoredGoals
 from adapter.servers.reads import Read, read_fitting, read_patiently, rows_of
-from adapter.servers.store import CodexStore
+from adapter.servers.stored_acts import StoredActs
+from adapter.servers.stored_contents import StoredContents
+from adapter.servers.thread_kinds import ThreadKinds
 from adapter.servers.turn_rows import read_turn_rows
 from adapter.shapes.reviews import as_told, has_inner
 from adapter.shapes.shapes import MISFITS, mapping, sequence, text, why
-from adapter.shapes.threads import parent_from, thread_from
+from adapter.shapes.threads import thread_from
 from adapter.shapes.turns import turn_from
 from transport.protocol.capabilities import Capability, ModelInfo
 from transport.protocol.goals import Goal
 from transport.protocol.threads import Thread
-
-
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """How a thread's history is kept, and whether it is a sub-agent's."""
-
-    legacy: bool
-    is_child: bool
 
 
 class CodexReader:
@@ -69,19 +62,20 @@ class CodexReader:
         self._scanned = trio.Event()
         self._firsts = Firsts(FIRST_TURNS)
         self._read: Read = partial(read_patiently, server)
+        self._kinds = ThreadKinds(self._read)
         self._goals = StoredGoals(server, self._read)
-        self._kinds: dict[str, _Kind] = {}
-        self._store = CodexStore(server, self._read, self._is_child)
+        self._contents = StoredContents(server, self._read, self._kinds.is_child)
+        self._acts = StoredActs(server)
 
     @property
     def contents(self) -> StoreContents:
         """What threads hold."""
-        return self._store
+        return self._contents
 
     @property
     def acts(self) -> StoreActs:
         """The acts that need no loaded thread."""
-        return self._store
+        return self._acts
 
     async def list_threads(self, query: ThreadQuery) -> ThreadPage:
         """Return one page, newest first, from the state database (≈ 4 ms).
@@ -106,7 +100,7 @@ class CodexReader:
         rows, next_cursor = rows_of(answer, "thread/list")
         threads = tuple(thread_from(row, archived=query.archived) for row in rows)
         for row in rows:
-            self._note_mode(row)
+            self._kinds.note(row)
         return ThreadPage(threads=threads, next_cursor=next_cursor)
 
     async def serve_scans(
@@ -126,7 +120,7 @@ class CodexReader:
 
     async def read_thread(self, thread_id: str) -> Thread:
         """Return one thread without its turns."""
-        return thread_from(await self._read_raw(thread_id))
+        return thread_from(await self._kinds.read_thread(thread_id))
 
     async def list_turns(
         self, thread_id: str, *, cursor: str | None, limit: int, order: str, items: str
@@ -141,7 +135,7 @@ class CodexReader:
             items=items,
             firsts=self._firsts,
         )
-        known = await self._known(thread_id)
+        known = await self._kinds.of(thread_id)
         rows: Sequence[Mapping[str, Any]] = page.rows
         try:
             if has_inner(rows) and not known.is_child:
@@ -230,36 +224,6 @@ class CodexReader:
         except MISFITS as exc:
             raise AnswerShapeError("thread/queue/list", why(exc)) from exc
         return tuple(shown)
-
-    async def _known(self, thread_id: str) -> _Kind:
-        if thread_id not in self._kinds:
-            await self._read_raw(thread_id)
-        return self._kinds[thread_id]
-
-    async def _is_child(self, thread_id: str) -> bool:
-        return (await self._known(thread_id)).is_child
-
-    async def _read_raw(self, thread_id: str) -> Mapping[str, Any]:
-        answer = await self._read(reading_commands.read_thread(thread_id))
-        try:
-            raw = mapping(answer["thread"])
-            self._note_mode({**raw, "id": thread_id})
-        except MISFITS as exc:
-            raise AnswerShapeError("thread/read", why(exc)) from exc
-        return raw
-
-    def _note_mode(self, raw: Mapping[str, Any]) -> None:
-        """Neither changes ever. Old versions do not name the mode.
-
-        Raises one of `MISFITS`.
-        """
-        if len(self._kinds) >= KNOWN_MODES:
-            self._kinds.clear()
-        if isinstance(thread_id := raw.get("id"), str):
-            self._kinds[thread_id] = _Kind(
-                legacy=raw.get("historyMode") != "paginated",
-                is_child=parent_from(raw) is not None,
-            )
 
 
 def _queued_text(row: Mapping[str, Any]) -> str:

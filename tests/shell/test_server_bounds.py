@@ -73,12 +73,12 @@ async def test_a_scan_looks_at_the_newest_threads(autojump_clock: MockClock) -> 
 async def test_how_histories_are_kept_is_remembered_of_so_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("adapter.servers.reader.KNOWN_MODES", 3)
+    monkeypatch.setattr("adapter.servers.thread_kinds.KNOWN_MODES", 3)
     names = iter(f"t{number}" for number in range(9))
     reader, _ = reader_of(lambda _command: {"thread": says.thread(next(names))})
     for number in range(9):
         await reader.read_thread(f"t{number}")
-        kinds = reader._kinds  # pyright: ignore[reportPrivateUsage]
+        kinds = reader._kinds._kinds  # pyright: ignore[reportPrivateUsage]
         assert len(kinds) <= 3
         assert f"t{number}" in kinds
 

@@ -1,35 +1,30 @@
-"""What the reader's Codex holds, and acts on threads that are not loaded. Trio shell.
+"""What threads hold, in the reader's Codex: items, texts, words, files. Trio shell.
 
-PROTOCOL.md sections 3 and 4. Threads that an old Codex has written have no pages of
-items: their turns are read instead, one after another.
+PROTOCOL.md sections 3 and 4.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import count as numbers
-from typing import Any, Final
+from typing import Any
 
 import trio
 
 from adapter.calls import store_commands
-from adapter.calls.portions import Firsts, Portions
 from adapter.calls.refusals import not_offered
 from adapter.errors import (
     AdapterError,
     AnswerShapeError,
-    AnswerTooLongError,
     CodexRefusedError,
     NoAnswerError,
 )
 from adapter.limits import (
     FILES_FOUND,
-    FIRST_ITEMS,
     ITEMS_A_PAGE,
     ITEMS_LOOK_S,
     ITEMS_LOOKED,
     SNIPPET_CHARS,
 )
-from adapter.runtime.acts import Guard
 from adapter.runtime.store import (
     FoundFiles,
     FoundItems,
@@ -40,9 +35,10 @@ from adapter.runtime.store import (
 )
 from adapter.servers import turn_pages as pages
 from adapter.servers.app_server import AppServer
+from adapter.servers.item_rows import ItemRows
 from adapter.servers.reads import Read, read_fitting
 from adapter.servers.review_turns import inner_turn, told_turns
-from adapter.servers.turn_pages import Row, TurnPages
+from adapter.servers.turn_pages import Row
 from adapter.shapes.reviews import is_beginning, items_as_told
 from adapter.shapes.shapes import (
     MISFITS,
@@ -60,11 +56,9 @@ from adapter.shapes.whole_texts import whole_texts
 from transport.protocol.contents import ItemHit
 from transport.protocol.items import Item
 
-_BY_TURNS: Final = "turns:"  # how a cursor begins that goes through turns
 
-
-class CodexStore:
-    """`StoreContents` and `StoreActs` over the reader's app-server.
+class StoredContents:
+    """`StoreContents` over the reader's app-server.
 
     `read` asks, and tries a read that fails for a moment again. `is_child`: whether
     a thread is a sub-agent's, whose turns all work for their parent's.
@@ -79,11 +73,8 @@ class CodexStore:
         self._server = server
         self._read = read
         self._is_child = is_child
-        self._turns = TurnPages(read)
-        self._firsts = Firsts(FIRST_ITEMS)
+        self._rows = ItemRows(read)
         self._searches = numbers(1)
-
-    # StoreContents
 
     async def list_items(
         self,
@@ -95,7 +86,7 @@ class CodexStore:
         order: str,
     ) -> ItemPage:
         """Return one page of items."""
-        rows, following = await self._rows(
+        rows, following = await self._rows.page(
             thread_id, turn_id=turn_id, cursor=cursor, limit=limit, order=order
         )
         told = items_as_told(_items(rows), newest_first=order == "desc")
@@ -117,7 +108,7 @@ class CodexStore:
         inner = await self._inner(thread_id, turn_id)
         if inner is None:
             return items
-        rows, _ = await self._rows(
+        rows, _ = await self._rows.page(
             thread_id, turn_id=inner, cursor=None, limit=ITEMS_A_PAGE, order=order
         )
         asked = _items(rows)
@@ -144,7 +135,7 @@ class CodexStore:
         looked = 0
         with trio.move_on_after(ITEMS_LOOK_S):
             while looked < ITEMS_LOOKED:
-                rows, cursor = await self._rows(
+                rows, cursor = await self._rows.page(
                     thread_id,
                     turn_id=turn_id,
                     cursor=cursor,
@@ -244,82 +235,6 @@ class CodexStore:
         return FoundFiles(
             paths=tuple(paths[:FILES_FOUND]), truncated=len(rows) >= FILES_FOUND
         )
-
-    # StoreActs
-
-    async def rename(self, thread_id: str, name: str, *, guard: Guard) -> None:
-        """Give a thread its title."""
-        await self._server.call(store_commands.rename(thread_id, name), guard=guard)
-
-    async def archive(self, thread_id: str, *, guard: Guard) -> None:
-        """Move a thread out of the list."""
-        await self._server.call(store_commands.archive(thread_id), guard=guard)
-
-    async def unarchive(self, thread_id: str, *, guard: Guard) -> None:
-        """Move it back."""
-        await self._server.call(store_commands.unarchive(thread_id), guard=guard)
-
-    async def delete(self, thread_id: str, *, guard: Guard) -> None:
-        """Delete it for good."""
-        await self._server.call(store_commands.delete(thread_id), guard=guard)
-
-    async def _rows(
-        self,
-        thread_id: str,
-        *,
-        turn_id: str | None,
-        cursor: str | None,
-        limit: int,
-        order: str,
-    ) -> tuple[list[Row], str | None]:
-        if cursor is None or not cursor.startswith(_BY_TURNS):
-            try:
-                return await self._portions(
-                    thread_id, turn_id=turn_id, cursor=cursor, limit=limit, order=order
-                )
-            except CodexRefusedError as exc:
-                if not not_offered(exc):
-                    raise
-            cursor = _BY_TURNS
-        rows, following = await self._turns.rows(
-            thread_id,
-            turn_id=turn_id,
-            cursor=cursor.removeprefix(_BY_TURNS),
-            limit=limit,
-            order=order,
-        )
-        return rows, None if following is None else _BY_TURNS + following
-
-    async def _portions(
-        self,
-        thread_id: str,
-        *,
-        turn_id: str | None,
-        cursor: str | None,
-        limit: int,
-        order: str,
-    ) -> tuple[list[Row], str | None]:
-        """Return a page of items; fewer where they are large."""
-        found: list[Row] = []
-        portions = Portions(limit, first=self._firsts.of(thread_id))
-        while count := portions.wanted():
-            command = store_commands.list_items(
-                thread_id, turn_id=turn_id, cursor=cursor, limit=count, order=order
-            )
-            try:
-                rows, cursor = pages.rows_of(await self._read(command))
-            except AnswerTooLongError:
-                if found:
-                    break  # what came is a page; the next one begins here
-                if not portions.too_long():
-                    raise
-                continue
-            portions.came([row.item for row in rows])
-            found += rows
-            if cursor is None:
-                break
-        self._firsts.note(thread_id, portions)
-        return found, cursor
 
 
 def _items(rows: Sequence[Row]) -> list[Item]:
