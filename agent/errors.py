@@ -44,4 +44,14 @@ class StoreUnavailableError(StorageError):
 
 
 class StoreFullError(StoreUnavailableError):
-    """The ledger holds its bound of rows, and none may be forgotten yet."""
+    """The ledger has no room for one more row, and none may be forgotten yet.
+
+    `of_one`: it is the device's own share, not what all devices have together. `wait_ms`:
+    when the first row is past its time; `None`: acts that run hold them all.
+    """
+
+    def __init__(self, limit: int, *, of_one: bool, wait_ms: int | None) -> None:
+        super().__init__(f"{limit} rows")
+        self.limit = limit
+        self.of_one = of_one
+        self.wait_ms = wait_ms

@@ -168,6 +168,7 @@ class Admission:
             settled=self._outcomes.stopped,
             waits=False,
             locks=False,
+            only_ends=True,
         )
         return await self._passage.go(caller, params, mutation)
 
@@ -181,6 +182,7 @@ class Admission:
             settled=self._outcomes.ended,
             waits=False,
             locks=False,
+            only_ends=True,
         )
         return await self._passage.go(caller, params, mutation)
 
@@ -193,6 +195,7 @@ class Admission:
             run=self._acts.queue.delete,
             settled=self._acts.queue.deleted,
             waits=False,
+            only_ends=True,
         )
         return await self._passage.go(caller, params, mutation)
 

@@ -51,7 +51,7 @@ class BackgroundCommands:
             raise self._not_ours(params)
 
         async def steps(sent: Sent) -> BackgroundStopResult:
-            await self._way.ledger.hand(flight, BACKGROUND_STOP.name, ending=True)
+            await self._way.ledger.hand(flight, BACKGROUND_STOP.name)
             check_alive(caller)
             sent.is_out = True
             await lease.started_writer.stop_background(params.thread_id, params.item_id)

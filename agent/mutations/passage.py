@@ -37,7 +37,8 @@ class Mutation(Generic[P, R]):
     `settled`: what shows of it later, where nobody knows whether it happened.
 
     `waits`: it is tried again while its client has patience. `locks`: it is alone on its
-    thread. `ends_work`: the gate may be closed. `leaves_nothing`: its thread is gone then.
+    thread. `ends_work`: the gate may be closed. `only_ends`: it also happens where nothing
+    can be recorded of it. `leaves_nothing`: its thread is gone then.
     """
 
     method: Method[P, R]
@@ -48,6 +49,7 @@ class Mutation(Generic[P, R]):
     waits: bool = True
     locks: bool = True
     ends_work: bool = False
+    only_ends: bool = False
     leaves_nothing: bool = False
 
 
@@ -70,6 +72,7 @@ class Passage:
             mutation.method,
             params,
             act=partial(self._patiently, caller, params, mutation),
+            ending=mutation.only_ends,
             settle=None if settled is None else partial(settled, caller, params),
             shown=None if mutation.leaves_nothing else self._way.shown(caller),
         )

@@ -43,7 +43,7 @@ class TurnInterrupt:
             raise self._not_ours(params.thread_id)
 
         async def steps(sent: Sent) -> TurnResult:
-            await self._way.ledger.hand(flight, TURN_INTERRUPT.name, ending=True)
+            await self._way.ledger.hand(flight, TURN_INTERRUPT.name)
             check_alive(caller)
             sent.is_out = True
             try:

@@ -172,7 +172,7 @@ class MessageQueue:
         self.book.take(row.queue_id)
         self._tell(row.thread_id)
         with trio.move_on_after(ACT_S, shield=True):
-            await self._way.ledger.hand(flight, QUEUE_DELETE.name, ending=True)
+            await self._way.ledger.hand(flight, QUEUE_DELETE.name)
             await self._forget([row.queue_id])
             await self._way.ledger.done(flight, QueueDeleteResult(), None)
         return QueueDeleteResult()

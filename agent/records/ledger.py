@@ -58,9 +58,11 @@ Settle = Callable[[KeyRow], Awaitable[Settled[R]]]
 @dataclass(slots=True, eq=False)
 class Flight:
     """A keyed call that runs now. `row` is what its ledger row says, `asked` what it
-    says before anything is known of the act."""
+    says before anything is known of the act. `ending`: the act only ends something, so
+    it happens even where neither audit nor row can be written."""
 
     row: KeyRow
+    ending: bool = False
     asked: KeyRow = field(init=False)
     landed: trio.Event = field(default_factory=trio.Event)
     result: WireModel | None = None
@@ -114,6 +116,7 @@ class Ledger:
         params: MutationParams,
         *,
         act: Callable[[Flight], Awaitable[R]],
+        ending: bool = False,
         settle: Settle[R] | None = None,
         shown: Callable[[KeyRow], Awaitable[None]] | None = None,
     ) -> R:
@@ -123,8 +126,8 @@ class Ledger:
         is then its outcome. `shown`: raises where its thread does not exist (any more)
         for who asks; nothing else stands between a repeat and its answer.
 
-        Raises: Conflict (requestKey) for other params, OutcomeUnknown, what `act`
-        raises.
+        Raises: Conflict (requestKey) for other params, OutcomeUnknown, Overloaded where
+        the device has no room for one more row (but `ending`), what `act` raises.
         """
         row = self._row(caller, method.name, params)
         while (other := self._flights.get((row.device, row.key))) is not None:
@@ -132,7 +135,7 @@ class Ledger:
             await other.landed.wait()
             if (landed := _landed(other, method.result)) is not None:
                 return landed
-        flight = self._flights[row.device, row.key] = Flight(row)
+        flight = self._flights[row.device, row.key] = Flight(row, ending)
         try:
             result = await self._flown(flight, method.result, act, settle, shown)
         except Refusal as refusal:
@@ -169,6 +172,7 @@ class Ledger:
     ) -> R:
         known = await self._find(flight)
         if known is None:
+            await self._check_room(flight)
             return await self._acted(flight, act, settle)
         _check_same(known, flight.row)
         if shown is not None:
@@ -224,23 +228,35 @@ class Ledger:
         except StoreUnavailableError as exc:
             raise storage_failed("ledger") from exc
 
-    async def hand(self, flight: Flight, event: str, *, ending: bool = False) -> None:
+    async def _check_room(self, flight: Flight) -> None:
+        """Refuse before anything was begun what would find no room for its row."""
+        if flight.ending:
+            return
+        row = flight.row
+        try:
+            await self._run(
+                partial(self._store.check_room, row.device, row.key, row.at)
+            )
+        except StoreUnavailableError as exc:
+            raise _not_written(exc) from exc
+
+    async def hand(self, flight: Flight, event: str) -> None:
         """Write audit and row, durable when this returns: the act may begin.
 
-        `ending`: it only ends something, so it happens even where neither can be
-        written. Raises: Internal, Overloaded; then there is no row.
+        Raises: Internal, Overloaded, unless it is `ending`; then there is no row.
         """
         row = flight.row
         fields = {"device": row.device, "thread": row.thread, "key": row.key}
-        if ending:
+        if flight.ending:
             self._audit.note(event, **fields)
-        work = partial(self._hand, row, event, fields, audited=ending)
+        work = partial(self._hand, row, event, fields, audited=flight.ending)
         try:
             await self._run(work)
         except _NOT_WRITTEN as exc:
-            if not ending:
+            if not flight.ending:
                 raise _not_written(exc) from exc
-            self._keep_unsaved(flight.key, row)
+            if not isinstance(exc, StoreFullError):  # else it goes without a row
+                self._keep_unsaved(flight.key, row)
         else:
             self._unsaved.pop(flight.key, None)
         flight.handed = True
@@ -256,6 +272,8 @@ class Ledger:
                     work = partial(self._store.put, row)
                 try:
                     await self._run(work)
+                except StoreFullError:
+                    pass  # it ended something; its device has no room for its row by now
                 except StoreUnavailableError:
                     return
                 if self._unsaved.get(key) is row:
@@ -345,6 +363,10 @@ class Ledger:
     ) -> None:
         try:
             await self._run(work)
+        except StoreFullError:
+            self._unsaved.pop(
+                flight.key, None
+            )  # it is `ending`, and goes without a row
         except StoreUnavailableError:
             self._keep_unsaved(flight.key, row)
         else:
@@ -395,9 +417,19 @@ def _check_same(one: KeyRow, other: KeyRow) -> None:
 
 def _not_written(exc: Exception) -> Refusal:
     if isinstance(exc, StoreFullError):
-        return Overloaded("The ledger of messages is full; wait a day.")
+        return _full(exc)
     audit = isinstance(exc, AuditUnavailableError)
     return storage_failed("audit log" if audit else "ledger")
+
+
+def _full(exc: StoreFullError) -> Overloaded:
+    whose = "this device has" if exc.of_one else "all devices together have"
+    return Overloaded(
+        f"As many changes as {whose} are kept on record for a day already ({exc.limit}), "
+        "so that none is made twice. The oldest makes room when its day is over.",
+        data={"limit": exc.limit},
+        retry_after_ms=exc.wait_ms,
+    )
 
 
 def _landed(flight: Flight, result: type[R]) -> R | None:

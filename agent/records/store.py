@@ -14,9 +14,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final, Self
 
+from agent.access.scopes import LOCAL
 from agent.errors import StoreFullError, StoreUnavailableError
-from agent.limits import DONE_MS, ROWS, UNKNOWN_MS
+from agent.limits import DONE_MS, UNKNOWN_MS
 from agent.records.ages import Ages, Instant
+from agent.records.row_counts import Full, Room, RowCounts
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS keys (
@@ -61,6 +63,8 @@ _COLUMNS: Final = (
     "device, key, digest, method, state, thread, last_turn, turn, outcome, at"
 )
 _MARKS: Final = ", ".join("?" * 10)
+_ROOM: Final = Room()
+_KEPT_MS: Final = {"done": DONE_MS, "unknown": UNKNOWN_MS}
 
 
 class RowState(StrEnum):
@@ -91,15 +95,16 @@ class KeyRow:
 class Store:
     """One connection, one caller at a time (any thread). Closed by `close`."""
 
-    def __init__(self, connection: sqlite3.Connection, *, most: int = ROWS) -> None:
+    def __init__(self, connection: sqlite3.Connection, *, room: Room = _ROOM) -> None:
         self._connection = connection
-        self._most = most
+        self._room = room
+        self._counts: RowCounts | None = None  # to be counted
         self._alone = threading.Lock()
 
     @classmethod
-    def open(cls, path: Path, *, most: int = ROWS) -> Self:
+    def open(cls, path: Path, *, room: Room = _ROOM) -> Self:
         """Open or create the file. Raises: StoreUnavailableError."""
-        return cls(open_ledger(path), most=most)
+        return cls(open_ledger(path), room=room)
 
     def close(self) -> None:
         """Close the file; later calls raise StoreUnavailableError."""
@@ -118,6 +123,7 @@ class Store:
                 yield db
                 db.execute("COMMIT")
             except BaseException:
+                self._counts = None
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 raise
@@ -142,37 +148,83 @@ class Store:
     def hand(self, row: KeyRow) -> None:
         """Write a new row, durable when this returns.
 
-        Raises: StoreUnavailableError; StoreFullError where nothing may be forgotten.
+        Raises: StoreUnavailableError; StoreFullError where its device has no room.
         """
         with self._using() as db:
             self.hand_in(db, row)
 
     def hand_in(self, db: sqlite3.Connection, row: KeyRow) -> None:
         """Write a new row, inside a transaction. Raises: as `hand`."""
-        (count,) = db.execute("SELECT count(*) FROM keys").fetchone()
-        if count >= self._most and not self._forget_oldest(db):
-            raise StoreFullError(self._most)
+        counts = self._with_room(db, row.device, row.key, row.at)
         db.execute(f"INSERT INTO keys ({_COLUMNS}) VALUES ({_MARKS})", _values(row))  # noqa: S608 - constants
+        counts.add(row.device)
 
     def put(self, row: KeyRow) -> None:
-        """Write what is known of an act now, whatever was there before."""
+        """Write what is known of an act now, whatever was there before.
+
+        Raises: StoreUnavailableError; StoreFullError where nothing was, and no room is.
+        """
         with self._using() as db:
+            there = db.execute(
+                "SELECT 1 FROM keys WHERE device = ? AND key = ?", (row.device, row.key)
+            ).fetchone()
+            if there is None:
+                self.hand_in(db, row)
+                return
             db.execute(
                 f"INSERT OR REPLACE INTO keys ({_COLUMNS}) VALUES ({_MARKS})",  # noqa: S608 - constants
                 _values(row),
             )
 
-    def _forget_oldest(self, db: sqlite3.Connection) -> int:
-        return db.execute(
-            "DELETE FROM keys WHERE (device, key) IN (SELECT device, key FROM keys"
-            " WHERE state = 'done' ORDER BY at LIMIT ?)",
-            (max(1, self._most // 100),),
-        ).rowcount
+    def check_room(self, device: str, key: str, now: int) -> None:
+        """Raise StoreFullError where this row would not fit (`now` as `prune`)."""
+        with self._using() as db:
+            self._with_room(db, device, key, now)
+
+    def _with_room(
+        self, db: sqlite3.Connection, device: str, key: str, now: int
+    ) -> RowCounts:
+        counts = self._counted(db)
+        if counts.full_for(device) and self._prune(db, now):
+            counts = self._counted(
+                db
+            )  # something was past its time since the last prune
+        full = counts.full_for(device)
+        if full is not None and not _is_promised(db, device, key):
+            raise StoreFullError(
+                full.limit,
+                of_one=full.device is not None,
+                wait_ms=self._wait_ms(db, full, now),
+            )
+        return counts
+
+    def _counted(self, db: sqlite3.Connection) -> RowCounts:
+        if self._counts is None:
+            rows = db.execute("SELECT device, count(*) FROM keys GROUP BY device")
+            self._counts = RowCounts(dict(rows.fetchall()), room=self._room)
+        return self._counts
+
+    def _wait_ms(self, db: sqlite3.Connection, full: Full, now: int) -> int | None:
+        """Return when the first of the rows that fill it is past its time."""
+        whose = "device <> ?" if full.device is None else "device = ?"
+        waits: list[int] = []
+        for state, kept_ms in _KEPT_MS.items():
+            oldest = db.execute(
+                f"SELECT at FROM keys WHERE state = ? AND {whose} ORDER BY at LIMIT 1",  # noqa: S608 - constants
+                (state, full.device or LOCAL),
+            ).fetchone()
+            if oldest is not None:
+                waits.append(oldest[0] + kept_ms + 1 - now)
+        return min(waits, default=None)
 
     def drop(self, device: str, key: str) -> None:
         """The act certainly did not happen: the key may be used again."""
         with self._using() as db:
-            db.execute("DELETE FROM keys WHERE device = ? AND key = ?", (device, key))
+            gone = db.execute(
+                "DELETE FROM keys WHERE device = ? AND key = ?", (device, key)
+            ).rowcount
+            if self._counts is not None:
+                self._counts.add(device, -gone)
 
     def recover(self) -> int:
         """At start: what was handed and not answered is unknown; return how many.
@@ -180,6 +232,7 @@ class Store:
         A new thread that Codex had not named yet certainly is not there: its key is free.
         """
         with self.transaction() as db:
+            self._counts = None
             db.execute(
                 "DELETE FROM keys WHERE state = 'handed' AND method = ?"
                 " AND thread IS NULL",
@@ -243,11 +296,17 @@ class Store:
     def prune(self, now: int) -> int:
         """Forget what is past its time (`Ages.least`, ms); return how many rows went."""
         with self._using() as db:
-            return db.execute(
-                "DELETE FROM keys WHERE (state = 'done' AND at < ?)"
-                " OR (state = 'unknown' AND at < ?)",
-                (now - DONE_MS, now - UNKNOWN_MS),
-            ).rowcount
+            return self._prune(db, now)
+
+    def _prune(self, db: sqlite3.Connection, now: int) -> int:
+        gone = db.execute(
+            "DELETE FROM keys WHERE (state = 'done' AND at < ?)"
+            " OR (state = 'unknown' AND at < ?)",
+            (now - DONE_MS, now - UNKNOWN_MS),
+        ).rowcount
+        if gone:
+            self._counts = None
+        return gone
 
 
 def open_ledger(path: Path) -> sqlite3.Connection:
@@ -286,6 +345,15 @@ def _prepare(db: sqlite3.Connection) -> None:
     if version < _VERSION:  # else nothing is written: the disk may be full
         mark = f"PRAGMA user_version = {_VERSION};"
         db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} {mark} COMMIT;")
+
+
+def _is_promised(db: sqlite3.Connection, device: str, key: str) -> bool:
+    """Whether it is the delivery of a message that waits: it has had its row for that, so
+    such rows beyond the bound are no more than there are within it."""
+    found = db.execute(
+        "SELECT 1 FROM queue WHERE id = ? AND device = ?", (key, device)
+    ).fetchone()
+    return found is not None
 
 
 def _row(values: tuple[str, str, str, str, str, str, str, str, str, int]) -> KeyRow:

@@ -12,6 +12,7 @@ from trio.testing import MockClock
 
 from agent.access.scopes import LOCAL as OWNER
 from agent.edge_limits import ACTS_A_DEVICE
+from agent.errors import StoreFullError
 from agent.files.file_search import FileSearch
 from agent.following.follow import Told
 from agent.following.snapshots import Snapshots
@@ -20,8 +21,10 @@ from agent.limits import (
     DIFF_ITEMS,
     FILE_SEARCHES,
     OUTCOME_BYTES,
+    OWNER_ROWS,
     REVERT_PAGES,
     ROWS,
+    ROWS_A_DEVICE,
     SETTLE_PAGES,
     SETTLE_TURNS,
     THREADS_SCANNED,
@@ -81,22 +84,44 @@ ROW = KeyRow(
 )
 
 
-def test_the_ledger_has_so_many_rows_and_then_forgets_the_oldest(
+def fill(store: Store, device: str, rows: int) -> None:
+    """Let a device have so many finished rows, all of one moment."""
+    db: Any = store._connection  # pyright: ignore[reportPrivateUsage]
+    db.execute(
+        "INSERT INTO keys WITH RECURSIVE n(value) AS (SELECT 1"
+        " UNION ALL SELECT value + 1 FROM n WHERE value < ?)"
+        " SELECT ?, 'k' || value, 'abc', 'turn/start', 'done', 'thr', NULL, NULL, '{}',"
+        " 2 FROM n",
+        (rows, device),
+    )
+
+
+def test_the_ledger_has_so_many_rows_for_a_device_and_for_all_and_for_the_owner(
     tmp_path: Path,
 ) -> None:
     store = Store.open(tmp_path / "ledger.sqlite")
-    db: Any = store._connection  # pyright: ignore[reportPrivateUsage]
-    store.put(replace(ROW, key="old", state=RowState.DONE, at=1))
-    db.execute(
-        "INSERT INTO keys SELECT device, 'k' || value, digest, method, state, thread,"
-        " last_turn, turn, outcome, 2 FROM keys, (WITH RECURSIVE n(value) AS (SELECT 2"
-        " UNION ALL SELECT value + 1 FROM n WHERE value < ?) SELECT value FROM n)",
-        (ROWS,),
-    )
-    store.hand(replace(ROW, key="one more"))
-    assert db.execute("SELECT count(*) FROM keys").fetchone()[0] <= ROWS
-    assert store.find("d1", "old") is None
-    assert store.find("d1", f"k{ROWS}") is not None
+    fill(store, "d0", ROWS_A_DEVICE - 1)
+    store.hand(replace(ROW, device="d0"))
+    with pytest.raises(StoreFullError) as own:
+        store.hand(replace(ROW, device="d0", key="one more"))
+    assert own.value.limit == ROWS_A_DEVICE
+    assert own.value.of_one
+    store.close()
+    store = Store.open(tmp_path / "ledger.sqlite")  # as the next Agent counts them
+    for number in range(1, ROWS // ROWS_A_DEVICE):
+        fill(store, f"d{number}", ROWS_A_DEVICE)
+    with pytest.raises(StoreFullError) as all_of_them:
+        store.hand(replace(ROW, device="new"))
+    assert all_of_them.value.limit == ROWS
+    fill(store, OWNER, OWNER_ROWS - 1)
+    store.hand(replace(ROW, device=OWNER))
+    store.close()
+    store = Store.open(tmp_path / "ledger.sqlite")
+    with pytest.raises(StoreFullError) as owners:
+        store.hand(replace(ROW, device=OWNER, key="one more"))
+    assert owners.value.limit == OWNER_ROWS
+    for number in range(ROWS // ROWS_A_DEVICE):
+        assert store.find(f"d{number}", "k1") is not None
     store.close()
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from agent.errors import StoreFullError, StoreUnavailableError
 from agent.limits import DONE_MS, UNKNOWN_MS
+from agent.records.row_counts import Room
 from agent.records.store import KeyRow, RowState, Store, open_ledger
 
 ROW = KeyRow(
@@ -122,18 +123,132 @@ def test_rows_are_kept_for_their_time_and_no_longer(store: Store) -> None:
     assert store.find("d1", "handed") is not None  # it runs
 
 
-def test_a_full_ledger_forgets_what_is_done_and_nothing_else(tmp_path: Path) -> None:
-    store = Store.open(tmp_path / "small.sqlite", most=3)
-    store.put(replace(ROW, key="old", state=RowState.DONE, at=1))
-    store.put(replace(ROW, key="new", state=RowState.DONE, at=2))
-    store.put(replace(ROW, key="open", state=RowState.UNKNOWN, at=0))
-    store.hand(replace(ROW, key="k4"))
-    assert store.find("d1", "old") is None
-    assert store.find("d1", "new") is not None
-    store.hand(replace(ROW, key="k5"))
-    with pytest.raises(StoreFullError):
-        store.hand(replace(ROW, key="k6"))
+SMALL = Room(device=3, devices=5, owner=2)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Store]:
+    store = Store.open(tmp_path / "small.sqlite", room=SMALL)
+    yield store
     store.close()
+
+
+def done(device: str, key: str, at: int) -> KeyRow:
+    return replace(
+        ROW, device=device, key=key, state=RowState.DONE, outcome="{}", at=at
+    )
+
+
+def refused(store: Store, device: str, now: int) -> StoreFullError:
+    """Return why the device gets no further row; nothing has changed."""
+    before = store._connection.execute(  # pyright: ignore[reportPrivateUsage]
+        "SELECT * FROM keys"
+    ).fetchall()
+    row = replace(ROW, device=device, key="one more", at=now)
+    with pytest.raises(StoreFullError) as early:
+        store.check_room(device, "one more", now)
+    with pytest.raises(StoreFullError) as caught:
+        store.hand(row)
+    with pytest.raises(StoreFullError):
+        store.put(row)
+    assert vars(caught.value) == vars(early.value)
+    assert (
+        before
+        == store._connection.execute(  # pyright: ignore[reportPrivateUsage]
+            "SELECT * FROM keys"
+        ).fetchall()
+    )
+    return caught.value
+
+
+def test_a_device_that_has_its_share_of_rows_gets_none_before_one_is_past_its_time(
+    small: Store,
+) -> None:
+    small.put(done("hog", "second", 200))
+    small.put(done("hog", "first", 100))
+    small.put(replace(ROW, device="hog", key="open", state=RowState.UNKNOWN, at=0))
+    full = refused(small, "hog", 1_000)
+    assert (full.limit, full.of_one) == (3, True)
+    assert full.wait_ms == DONE_MS + 101 - 1_000
+    small.check_room("other", "k", 1_000)
+    small.put(done("hog", "first", 300))  # what is there already may change
+    assert refused(small, "hog", DONE_MS + 200).wait_ms == 1
+    small.check_room("hog", "k", DONE_MS + 201)
+    small.hand(replace(ROW, device="hog", key="next", at=DONE_MS + 201))
+    assert small.find("hog", "second") is None
+    assert small.find("hog", "first") is not None
+    assert small.find("hog", "open") is not None
+
+
+def test_all_devices_together_have_a_bound_and_the_workstation_one_of_its_own(
+    small: Store,
+) -> None:
+    small.put(done("local", "l1", 1))
+    for number in range(5):
+        small.hand(replace(done(f"d{number // 3}", f"k{number}", 100), at=100))
+    full = refused(small, "new", 1_000)
+    assert (full.limit, full.of_one) == (5, False)
+    assert full.wait_ms == DONE_MS + 101 - 1_000  # the workstation's row frees nothing
+    small.hand(replace(ROW, device="local", key="l2"))
+    full = refused(small, "local", 1_000)
+    assert (full.limit, full.of_one) == (2, True)
+    small.drop("d0", "k0")
+    small.hand(replace(ROW, device="new"))
+
+
+def test_rows_that_all_run_say_no_time_and_make_room_when_they_end(
+    small: Store,
+) -> None:
+    for key in ("a", "b", "c"):
+        small.hand(replace(ROW, key=key))
+    assert refused(small, "d1", 1_000).wait_ms is None
+    small.drop("d1", "b")
+    small.hand(replace(ROW, key="d"))
+    assert small.recover() == 3
+    assert refused(small, "d1", ROW.at).wait_ms == UNKNOWN_MS + 1
+
+
+def test_a_message_that_waits_may_be_delivered_by_its_own_device(
+    small: Store,
+) -> None:
+    for key in ("a", "b", "c"):
+        small.hand(replace(ROW, key=key))
+    with small.transaction() as db:
+        db.execute(
+            "INSERT INTO queue (id, thread, device, params, created_at, expires_at,"
+            " until) VALUES ('q-1', 'thr', 'd1', '{}', 0, 0, 0)"
+        )
+    refused(small, "d1", ROW.at)
+    for number in range(2):
+        small.put(done("d2", f"k{number}", 0))  # by now all have too many
+    assert refused(small, "new", ROW.at).limit == 5
+    with pytest.raises(StoreFullError):
+        small.hand(replace(ROW, device="new", key="q-1"))
+    small.check_room("d1", "q-1", ROW.at)
+    small.hand(replace(ROW, key="q-1"))
+    refused(small, "d1", ROW.at)
+
+
+def test_rows_are_counted_right_whatever_comes_goes_or_fails(small: Store) -> None:
+    small.check_room("d1", "k", 0)  # counted, and nothing there
+    small.hand(ROW)
+    small.put(replace(ROW, state=RowState.DONE, outcome="{}"))  # the same row
+    small.drop("d1", "no such key")
+    with pytest.raises(StoreUnavailableError):
+        small.hand(ROW)  # there already
+    with pytest.raises(KeyError), small.transaction() as db:
+        small.hand_in(db, replace(ROW, key="undone"))
+        raise KeyError
+    small.hand(replace(ROW, key="second", method="thread/start", thread=None))
+    small.hand(replace(ROW, key="third"))
+    refused(small, "d1", ROW.at)
+    small.recover()  # `second` is gone
+    small.hand(replace(ROW, key="fourth"))
+    refused(small, "d1", ROW.at)
+    assert small.prune(ROW.at + UNKNOWN_MS + 1) == 2
+    small.hand(replace(ROW, key="fifth"))
+    small.hand(replace(ROW, key="sixth"))
+    refused(small, "d1", ROW.at)
 
 
 def test_a_closed_or_damaged_file_is_told_as_unavailable(tmp_path: Path) -> None:
