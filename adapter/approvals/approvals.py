@@ -102,6 +102,22 @@ class ApprovalLedger:
             return self._ask(request_id, row, question, root_thread_id, at)
         return answer_at_once(request_id, row, method, params, at, root_thread_id)
 
+    def refuse(
+        self,
+        request_id: RequestId,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        at: int,
+        root_thread_id: str,
+    ) -> Asked:
+        """Refuse what is too long to be read, in its own form; `params`: what is known."""
+        row = SERVER_REQUESTS.get(method)
+        if isinstance(row, Asks):
+            what = "something that is too long to be read"
+            return _refused(request_id, row, what, params, at)
+        return answer_at_once(request_id, row, method, params, at, root_thread_id)
+
     def check(
         self, approval_id: str, *, digest: str, choice: str, filled: Filled
     ) -> None:

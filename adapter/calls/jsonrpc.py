@@ -3,8 +3,9 @@
 One JSON object a line, no `jsonrpc` key. Answers come out of order, some never; a late
 or unknown one is nothing to us. An answer that is longer than `ANSWER_BYTES` is not
 kept: whoever asked asks for less. What a turn does cannot be asked for in parts, so other
-lines may have `LINE_BYTES`. Bytes that make no message come out as `Garbled`: one bad line
-must not end a process that runs a turn.
+lines may have `LINE_BYTES`; of a longer one its beginning tells what it was (`Unread`).
+Bytes that make no message come out as `Garbled`: one bad line must not end a process that
+runs a turn.
 """
 
 import json
@@ -20,7 +21,13 @@ RequestId = int | str
 
 NEWLINE: Final = b"\n"
 SHOWN: Final = 200  # bytes of a garbled line that are kept
-_ANSWER: Final = re.compile(rb'\s*\{"id":(\d{1,18}),"result":')  # as Codex writes it
+HEAD: Final = 512  # bytes of a line that is not kept, by which it is told what it was
+# As Codex writes them, and in no other order: what stands behind `params` is not seen.
+_ANSWER: Final = re.compile(rb'\s*\{"id":(\d{1,18}),"result":')
+_SAID: Final = re.compile(
+    rb'\s*\{"method":"([\w/.-]{1,128})"(?:,"id":(-?\d{1,18}|"[\w:.-]{1,128}"))?'
+    rb',"params":\{(?:"kind":"\w{1,32}",)?(?:"threadId":"([\w-]{1,128})")?'
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +82,17 @@ class Garbled:
     head: bytes
 
 
-PeerEvent = Answered | Failed | TooLong | Notified | Asked | Garbled
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """A message of Codex that was longer than we keep. `request_id`: it is a question,
+    which waits for an answer. `thread_id`: where its beginning names one."""
+
+    request_id: RequestId | None
+    method: str
+    thread_id: str | None
+
+
+PeerEvent = Answered | Failed | TooLong | Notified | Asked | Unread | Garbled
 
 
 class TooManyInFlightError(Exception):
@@ -195,11 +212,19 @@ class JsonRpc:
             return None
         return TooLong(request_id=request_id, method=method)
 
-    def _endless(self) -> Garbled:
+    def _endless(self) -> Unread | Garbled:
         """Give up any other line that does not end: an app-server is not our memory."""
-        head = bytes(self._buffer[:SHOWN])
+        head = bytes(self._buffer[:HEAD])
         self._skip_line()
-        return Garbled(reason=f"longer than {LINE_BYTES} bytes", head=head)
+        if (found := _SAID.match(head)) is None:
+            reason = f"longer than {LINE_BYTES} bytes"
+            return Garbled(reason=reason, head=head[:SHOWN])
+        method, request_id, thread_id = found.groups()
+        return Unread(
+            request_id=None if request_id is None else json.loads(request_id),
+            method=method.decode(),
+            thread_id=None if thread_id is None else thread_id.decode(),
+        )
 
     def _skip_line(self) -> None:
         self._skipping = True

@@ -22,6 +22,7 @@ from adapter.calls.jsonrpc import (
     Notified,
     TooLong,
     TooManyInFlightError,
+    Unread,
 )
 from adapter.errors import (
     AnswerShapeError,
@@ -60,6 +61,7 @@ class Listener:
 
     notified: Callable[[str, Json], None]
     asked: Callable[[Asked], None]
+    unread: Callable[[Unread], None]
 
 
 @dataclass(slots=True, eq=False)
@@ -106,6 +108,8 @@ class Peer:
                 self._listener.notified(event.method, event.params)
             elif isinstance(event, Asked):
                 self._listener.asked(event)
+            elif isinstance(event, Unread):
+                self._listener.unread(event)
             elif isinstance(event, Answered | Failed | TooLong):
                 self._settle(event)
             else:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from adapter.approvals.approvals import ApprovalLedger, Asked
+from adapter.calls.jsonrpc import Unread
 from adapter.events.normalize import Normalizer
 from adapter.runtime.events import RuntimeEvent
 from adapter.shapes.shapes import MISFITS, mapping, maybe_id, wire_id
@@ -54,6 +55,22 @@ class Intake:
             item=self.normalizer.item(thread_id, item_id),
             root_thread_id=self.normalizer.root_of(thread_id) or thread_id,
         )
+
+    def unread(self, line: Unread, at: int) -> Asked:
+        """Take in what was too long to be read: no question of Codex waits for ever, nor
+        does a turn that has ended seem to run."""
+        method, thread_id = line.method, line.thread_id
+        params = {} if thread_id is None else {"threadId": thread_id}
+        if line.request_id is not None:
+            root = self.normalizer.root_of(thread_id or "") or thread_id or ""
+            return self.ledger.refuse(
+                line.request_id, method, params, at=at, root_thread_id=root
+            )
+        events: list[RuntimeEvent] = []
+        if method == "turn/completed" and thread_id is not None:
+            events += self.ledger.withdraw(thread_ids={thread_id}, at=at)
+            events += self.normalizer.end_unread(thread_id, at)
+        return Asked(events=events + self.normalizer.unread(method, params, at))
 
     def died(self, at: int, reason: str) -> list[RuntimeEvent]:
         """The process crashed: withdraw, close, say `notice runtimeDied`."""

@@ -109,6 +109,16 @@ def break_off(live: Live, node: Node, at: int) -> Events:
     return [*events, _finish(live, node, record, ended, at)]
 
 
+def end_unread(live: Live, thread_id: str, at: int) -> Events:
+    """End the running turn whose end was too long to be read."""
+    node = live.tree.nodes.get(thread_id)
+    if node is None:
+        return live.skip("the end of a turn in a thread that is not known")
+    events = break_off(live, node, at)
+    node.rest(failed=False)
+    return events + live.changed(node, at)
+
+
 def turn_used(
     live: Live, thread_id: str, turn_id: str, usage: Usage, at: int
 ) -> Events:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
 from adapter.errors import AnswerShapeError
-from adapter.events import live_threads
+from adapter.events import live_threads, live_turns
 from adapter.events.live import Live
 from adapter.events.notices import Notices, event_of, notice
 from adapter.events.notifications import NOTIFICATIONS, Ignored
@@ -59,6 +59,16 @@ class Normalizer:
                     return self._unfit(method, "is not known", params, at)
         except _UNFIT:
             return self._unfit(method, "has an unknown shape", params, at)
+
+    def unread(
+        self, method: str, params: Mapping[str, Any], at: int
+    ) -> list[RuntimeEvent]:
+        """Say that a notification was too long to be read; `params`: what is known."""
+        return self._unfit(method, "is too long", params, at)
+
+    def end_unread(self, thread_id: str, at: int) -> list[RuntimeEvent]:
+        """The thread's turn has ended, how could not be read: it seems interrupted."""
+        return live_turns.end_unread(self._live, thread_id, at)
 
     def adopt(
         self, thread: Mapping[str, Any], turns: Sequence[Mapping[str, Any]]

@@ -13,9 +13,10 @@ from typing import Any, Final
 import trio
 
 from adapter.approvals.approvals import ApprovalLedger
+from adapter.approvals.replies import Asked as Taken
 from adapter.calls.commands import Command
 from adapter.calls.handshake import greet
-from adapter.calls.jsonrpc import Asked, Json
+from adapter.calls.jsonrpc import Asked, Json, Unread
 from adapter.calls.peer import Listener, Peer
 from adapter.calls.reading_commands import loaded_threads
 from adapter.calls.refusals import refined
@@ -94,7 +95,9 @@ class AppServer:
             mint=setup.mint, approval_ms=setup.approval_ms, up_ms=setup.up_ms
         )
         self._intake = Intake(self.normalizer, self.ledger)
-        self.peer = Peer(Listener(notified=self._notified, asked=self._asked))
+        self.peer = Peer(
+            Listener(notified=self._notified, asked=self._asked, unread=self._unread)
+        )
         self.gone = False
         self._probing = trio.Lock()
 
@@ -225,9 +228,16 @@ class AppServer:
         self._hand_on(events)
 
     def _asked(self, asked: Asked) -> None:
-        taken = self._intake.request(
-            asked.request_id, asked.method, asked.params, self.now_ms()
+        self._take(
+            self._intake.request(
+                asked.request_id, asked.method, asked.params, self.now_ms()
+            )
         )
+
+    def _unread(self, line: Unread) -> None:
+        self._take(self._intake.unread(line, self.now_ms()))
+
+    def _take(self, taken: Taken) -> None:
         if taken.reply is not None:
             self.peer.reply_soon(taken.reply)
         self._questions.set()

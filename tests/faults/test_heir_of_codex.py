@@ -31,7 +31,13 @@ async def test_a_killed_codex_is_noticed_though_its_heir_keeps_the_pipes_open(
     tmp_path: Path,
 ) -> None:
     heir = tmp_path / "heir"
-    peer = Peer(Listener(notified=lambda _method, _params: None, asked=lambda _: None))
+    peer = Peer(
+        Listener(
+            notified=lambda _method, _params: None,
+            asked=lambda _: None,
+            unread=lambda _: None,
+        )
+    )
     output: list[bytes] = []
     told: list[str] = []
 

@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from adapter.calls import commands
-from tests.support.fake_app_server import thread
+from tests.support.fake_app_server import sent, thread
 from tests.support.faulty_codex import (
     COMMAND,
     ENDS,
@@ -44,7 +44,7 @@ from transport.protocol.events import (
     TurnStarted,
 )
 from transport.protocol.gateway import RuntimePhase
-from transport.protocol.items import AgentMessage
+from transport.protocol.items import AgentMessage, ItemStatus
 from transport.protocol.methods import (
     APPROVAL_ANSWER,
     THREAD_LIST,
@@ -336,6 +336,71 @@ async def test_a_line_of_20_mb_is_read_and_told_cut() -> None:
             assert len(item.text) <= 64 * 1024
             assert item.truncated == ["text"]
             run.ear.check_ends()
+
+
+SMALL: int = 100_000  # bytes: the bound of a line, in place of 64 MiB
+
+
+def overlong(method: str, params: str, *, ask: int | None = None) -> Step:
+    """Return a line as codex writes it, twice as long as the bound."""
+    asks = "" if ask is None else f',"id":{ask}'
+    return {
+        "raw": f'{{"method":"{method}"{asks},"params":{{{params}'
+        f'"reason":"{"x" * 2 * SMALL}"}}}}'
+    }
+
+
+@pytest.mark.parametrize(
+    ("method", "told"),
+    [
+        ("item/commandExecution/requestApproval", {"result": {"decision": "decline"}}),
+        ("something/new", {"error": {"code": -32601}}),
+    ],
+)
+async def test_a_question_that_is_too_long_is_refused_and_its_turn_goes_on(
+    method: str, told: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adapter.calls.jsonrpc.LINE_BYTES", SMALL)
+    ask = overlong(method, f'"threadId":"{THREAD}","turnId":"{TURN}",', ask=0)
+    plays = [[*STARTED, begun(COMMAND), ask]]
+    on_answer = [ended({**COMMAND, "status": "failed"}), *ENDS]
+    with trio.fail_after(240):
+        async with open_faulty(turn__start=plays, answers={"0": on_answer}) as run:
+            await run.client.call(TURN_START, send(), timeout_s=20)
+            assert await completes(run) is TurnStatus.COMPLETED
+            (answer,) = [one for one in sent(run.folder) if one.get("id") == 0]
+            if "error" in answer:
+                del answer["error"]["message"]
+            assert answer == {"id": 0, **told}
+            assert run.ear.notices() == ["requestRefused"]
+            assert run.ear.data(ApprovalRequested) == []
+            await run.ear.wait_free()
+            run.ear.check_ends()
+
+
+async def test_what_is_too_long_to_be_read_is_said_and_its_turn_has_an_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An item's end is told with its turn's; a turn's own end is seen, and inferred."""
+    monkeypatch.setattr("adapter.calls.jsonrpc.LINE_BYTES", SMALL)
+    lost = overlong("item/completed", '"item":{"type":"agentMessage",')
+    end = overlong("turn/completed", f'"threadId":"{THREAD}","turn":{{"id":"{TURN}",')
+    end["raw"] += "}"
+    plays = [*STARTED, begun(message()), delta("so far"), lost, lost, end]
+    with trio.fail_after(240):
+        async with open_faulty(turn__start=[plays]) as run:
+            await run.client.call(TURN_START, send(), timeout_s=20)
+            turn = (await run.ear.first(TurnCompleted)).turn
+            assert (turn.id, turn.status) == (TURN, TurnStatus.INTERRUPTED)
+            assert turn.inferred
+            (item,) = [one.item for one in run.ear.data(ItemCompleted)]
+            assert isinstance(item, AgentMessage)
+            assert (item.text, item.status) == ("so far", ItemStatus.INTERRUPTED)
+            await run.ear.wait_free()
+            assert run.ear.notices() == ["unknownMessage"] * 2  # once a method
+            run.ear.check_ends()
+            run.play(turn__start=[[*STARTED, *ENDS]])
+            await run.client.call(TURN_START, send("next"), timeout_s=20)
 
 
 async def flooded(run: Faulty, deltas: int) -> None:

@@ -85,7 +85,9 @@ def peer_with(
     pipe: Pipe, heard: Heard | None = None, *, max_in_flight: int = 64
 ) -> Peer:
     known = heard or Heard()
-    listener = Listener(notified=known.note, asked=known.questions.append)
+    listener = Listener(
+        notified=known.note, asked=known.questions.append, unread=lambda _: None
+    )
     peer = Peer(listener, max_in_flight=max_in_flight)
     peer.attach(pipe)
     return peer

@@ -237,11 +237,11 @@ class FakeAppServer:
     def _speak(self, step: Json) -> None:
         method = str(step.get("notify", step.get("ask")))
         self._shapes.check(method, "params", step["params"])
-        message: Json = {"method": method, "params": step["params"]}
-        if "ask" in step:
-            message["id"] = step["id"]
+        message: Json = {"method": method}
+        if "ask" in step:  # in the real one's order
+            message |= {"id": step["id"], "params": step["params"]}
         else:
-            message["emittedAtMs"] = 1_796_000_000_000
+            message |= {"params": step["params"], "emittedAtMs": 1_796_000_000_000}
         line = json.dumps(message).encode() + b"\n"
         left = int(step.get("flood", 1))
         while left > 0:

@@ -7,7 +7,14 @@ import pytest
 
 from adapter.approvals.approvals import ApprovalLedger
 from adapter.calls import jsonrpc
-from adapter.calls.jsonrpc import Asked, Garbled, JsonRpc, Notified, PeerEvent
+from adapter.calls.jsonrpc import (
+    Asked,
+    Garbled,
+    JsonRpc,
+    Notified,
+    PeerEvent,
+    Unread,
+)
 from adapter.calls.peer import Listener, Peer
 from adapter.events.live import Live
 from adapter.events.normalize import Normalizer
@@ -40,7 +47,7 @@ def drain(rpc: JsonRpc) -> list[PeerEvent]:
     return list(iter(rpc.next_event, None))
 
 
-@pytest.mark.parametrize("begin", [b'{"method":"m","params":"', b"no message at all "])
+@pytest.mark.parametrize("begin", [b'{"params":"', b"no message at all "])
 def test_a_line_that_does_not_end_is_given_up_and_the_next_one_counts(
     begin: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,6 +65,64 @@ def test_a_line_that_does_not_end_is_given_up_and_the_next_one_counts(
     assert isinstance(garbled, Garbled)
     assert (garbled.reason, garbled.head[:9]) == ("longer than 10000 bytes", begin[:9])
     assert after == Notified(method="next", params={})
+
+
+def too_long(begin: bytes, monkeypatch: pytest.MonkeyPatch) -> PeerEvent:
+    """Return what becomes of a line that begins so and is longer than is kept."""
+    monkeypatch.setattr(jsonrpc, "LINE_BYTES", SMALL)
+    rpc = JsonRpc()
+    line = begin + b"x" * (2 * SMALL)
+    told: list[PeerEvent] = []
+    for start in range(0, len(line), 700):
+        rpc.receive_data(line[start : start + 700])
+        told += drain(rpc)
+    rpc.receive_data(b'"}}\n{"method":"next"}\n')
+    first, after = told + drain(rpc)
+    assert after == Notified(method="next", params={})
+    return first
+
+
+@pytest.mark.parametrize(
+    ("begin", "request_id", "thread_id"),
+    [
+        (b'{"method":"a/b","id":0,"params":{"threadId":"thr-1","x":"', 0, "thr-1"),
+        (b'{"method":"a/b","id":-7,"params":{"x":"', -7, None),
+        (b'{"method":"a/b","id":"0","params":{"kind":"k","threadId":"t"', "0", "t"),
+        (b'{"method":"a/b","params":{"threadId":"thr-1","x":"', None, "thr-1"),
+        (b'{"method":"a/b","params":{"item":{"threadId":"no","x":"', None, None),
+    ],
+)
+def test_a_message_that_is_too_long_still_says_what_it_is(
+    begin: bytes,
+    request_id: int | str | None,
+    thread_id: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    line = too_long(begin, monkeypatch)
+    assert line == Unread(request_id=request_id, method="a/b", thread_id=thread_id)
+    assert isinstance(line, Unread)
+    assert type(line.request_id) is type(request_id)
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        b'{"id":3,"method":"m","params":{"x":"',  # not Codex's order
+        b'{"method":"m","id":null,"params":{"x":"',
+        b'{"method":"m","id":1.5,"params":{"x":"',
+        b'{"method":"m","id":true,"params":{"x":"',
+        b'{"method":"m","id":"a\\"b","params":{"x":"',
+        b'{"method":"m","other":1,"params":{"x":"',
+        b'{"method":"m m","id":1,"params":{"x":"',
+        b'{"method":"' + b"m" * 129 + b'","id":1,"params":{"x":"',
+        b'{"params":{"method":"m","id":1,"params":{"x":"',
+        b'["{\\"method\\":\\"m\\",',
+    ],
+)
+def test_what_does_not_begin_like_a_message_of_codex_is_taken_for_none(
+    begin: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(too_long(begin, monkeypatch), Garbled)
 
 
 def test_a_line_at_the_bound_is_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +169,11 @@ def test_a_process_that_asks_on_and_on_and_reads_no_answer_is_given_up() -> None
         answered += 1
         peer.reply_soon(taken.reply)
 
-    peer = Peer(Listener(notified=lambda _method, _params: None, asked=asked))
+    peer = Peer(
+        Listener(
+            notified=lambda _method, _params: None, asked=asked, unread=lambda _: None
+        )
+    )
     peer.attach(pipe)
     for number in count():
         if pipe.closed:
