@@ -16,7 +16,8 @@ from agent.records.ages import Ages, Instant
 from agent.records.store import Store
 from tests.support import codex_says as says
 from tests.support.door import LOCAL, House, device, inline, open_house, send
-from tests.support.fake_runtime import AT, FakeRuntime
+from tests.support.fake_runtime import FakeRuntime
+from tests.support.fake_threads import AT
 from tests.support.pictures import png
 from transport.errors import ApprovalClosed, Conflict, NotFound
 from transport.protocol.approvals import ApprovalState

@@ -27,7 +27,7 @@ from tests.support.agents import (
     pair_device,
 )
 from tests.support.codex import open_codex_home
-from tests.support.fake_runtime import FakeWriter
+from tests.support.fake_writer import FakeWriter
 from tests.support.raw_devices import WIDE_DOORS
 from tests.support.real_agent import send_to_end, status
 from tests.support.served_agent import open_owner_of, open_served_agent

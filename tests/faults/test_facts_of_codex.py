@@ -8,13 +8,13 @@
 | a queued message runs at the end of a turn, or when anyone loads | `test_foreign_queue_and_goal` |
 | a `turn/start` in that moment goes into the queued turn | `test_foreign_queue_and_goal`, `test_next_turn_by_itself` |
 | of two `turn/start` at once the second goes into the first's turn | here: two messages at once |
-| a kill right behind an answer hides the turn from every list | here: killed right behind the answer; `test_admission`: who expects the own turn that a crash hid |
+| a kill right behind an answer hides the turn from every list | here: killed right behind the answer; `test_admission_conflicts`: who expects the own turn that a crash hid |
 | a full output keeps a process from ending; a lock outlives it by ms | `test_child_process`: much to say; `test_codex_runtime`: our own next writer |
 | each load runs the person's login shell | here: reading runs none; `test_codex_runtime`: is not cut short; `test_closing_agent` |
 | a command cut short leaves `.git` and the like in the folder | `test_desktop_during_a_turn`: command running |
 | many starts on a fresh home kill processes | `test_thread_given_back`: on a fresh home |
 | names and goals pass a running turn, archiving does not; an old codex lets it pass | here: acts on a thread whose turn runs |
-| a fork without a turn stays, and keeps its source from being deleted | `test_thread_acts`: a fork whose message is refused; `test_threads_real`: a fork goes on |
+| a fork without a turn stays, and keeps its source from being deleted | `test_forks`: a fork whose message is refused; `test_threads_real`: a fork goes on |
 | a killed start leaves ghosts that no list shows | here: killed while it makes |
 | reads fail while somebody archives | `test_thread_given_back`: never called deleted; `test_codex_with_fake`: tried again |
 """

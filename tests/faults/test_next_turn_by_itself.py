@@ -16,7 +16,7 @@ from adapter.runtime.reader import PendingWork
 from agent.limits import NEXT_TURN_S, QUEUE_TAKE_S, WRITERS
 from agent.mutations.thread_wishes import Archive
 from tests.support.door import LOCAL, House, open_house, send
-from tests.support.fake_runtime import FakeWriter
+from tests.support.fake_writer import FakeWriter
 from transport.errors import Conflict
 from transport.protocol.gateway import LeaseState
 from transport.protocol.thread_acts import ThreadArchiveParams

@@ -24,7 +24,8 @@ from trio.testing import MockClock
 
 from agent.mutations.thread_wishes import Archive, Rename, Unarchive
 from tests.support.door import LOCAL, send
-from tests.support.fake_runtime import FakeRuntime, FakeWriter
+from tests.support.fake_runtime import FakeRuntime
+from tests.support.fake_writer import FakeWriter
 from tests.support.journals import notice
 from tests.support.whole_stack import Stack, Watcher, quiet, watching
 from transport.errors import Refusal

@@ -164,7 +164,7 @@ async def test_a_stalled_device_costs_nine_others_nothing_and_no_memory(
 async def test_a_device_that_is_gone_without_a_word_is_let_go_in_its_stated_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same as in tests/shell/test_sessions with 45 s, here over a real socket."""
+    """The same as in tests/shell/test_session_endings with 45 s, here over a real socket."""
     limits = SESSION_LIMITS.model_copy(update={"ping_ms": 200, "dead_ms": 700})
     monkeypatch.setattr("agent.edge.SESSION_LIMITS", limits)
     with trio.fail_after(240):

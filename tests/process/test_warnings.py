@@ -12,7 +12,8 @@ from adapter.events.notices import event_of, notice
 from adapter.runtime.events import Emit
 from tests.support.agents import client_info, open_agent, open_owner, pair_device
 from tests.support.door import OLD_CLI, FakeWatch
-from tests.support.fake_runtime import FakeReader, FakeRuntime
+from tests.support.fake_reader import FakeReader
+from tests.support.fake_runtime import FakeRuntime
 from transport.client import Client, EventSeen, Resumed, open_client
 from transport.protocol import capabilities, gateway
 from transport.protocol.events import Notice, NoticeLevel

@@ -12,7 +12,7 @@ from adapter.runtime.events import Emitted
 from agent.limits import FOLLOWED, LISTED
 from agent.mutations.thread_wishes import Rename
 from tests.support.door import LOCAL, OLD_CLI, House, open_house, send, wall_ms
-from tests.support.fake_runtime import AT, Stored, make_turn
+from tests.support.fake_threads import AT, Stored, make_turn
 from transport.background import open_background
 from transport.protocol.events import (
     Notice,

@@ -11,7 +11,8 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from adapter.errors import ChildExitedError
 from agent.limits import START_TRIES
 from tests.support.door import LOCAL, House, open_house, send
-from tests.support.fake_runtime import LAST_WORDS, FakeWriter
+from tests.support.fake_runtime import LAST_WORDS
+from tests.support.fake_writer import FakeWriter
 from transport.errors import CodexUnavailable
 from transport.protocol.events import ThreadChanged
 from transport.protocol.gateway import LeaseState

@@ -11,7 +11,7 @@ from adapter.runtime.events import Emitted, ItemClosed
 from agent.access.scopes import Caller
 from agent.limits import PICTURE_BYTES, PICTURES_KNOWN
 from tests.support.door import LOCAL, House, device, open_house
-from tests.support.fake_runtime import AT, make_turn
+from tests.support.fake_threads import AT, make_turn
 from tests.support.pictures import png
 from transport.errors import Forbidden, NotFound, TooLarge
 from transport.protocol.blobs import BlobReadParams, BlobReadResult

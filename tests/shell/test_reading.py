@@ -11,7 +11,7 @@ from trio.testing import MockClock
 from adapter.errors import CodexRefusedError
 from adapter.runtime.reader import TurnPage
 from tests.support.door import LOCAL, OLD_CLI, device, open_house, send
-from tests.support.fake_runtime import make_thread, make_turn
+from tests.support.fake_threads import make_thread, make_turn
 from transport.codec import pack
 from transport.errors import InvalidParams, NotFound, RuntimeFailure
 from transport.protocol.gateway import LeaseState, Writer, WriterKind

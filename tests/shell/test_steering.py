@@ -6,8 +6,9 @@ import pytest
 from trio.testing import MockClock
 
 from adapter.errors import CodexRefusedError, NoAnswerError
-from agent.records.store import RowState, Store
+from agent.records.store import RowState
 from tests.support.door import DESKTOP, LOCAL, House, device, open_house, send
+from tests.support.mutations import row_state
 from transport.errors import (
     CodexUnavailable,
     Conflict,
@@ -37,15 +38,6 @@ def steer(
 async def start(house: House) -> str:
     house.runtime.add("thr", "t1")
     return (await house.door.admission.start_turn(LOCAL, send())).sent.id
-
-
-def row_state(path: Path, key: str = KEY) -> RowState | None:
-    store = Store.open(path / "ledger.sqlite")
-    try:
-        row = store.find("local", key)
-    finally:
-        store.close()
-    return row.state if row else None
 
 
 async def test_words_go_into_the_turn_that_is_named_and_once(
@@ -85,7 +77,7 @@ async def test_another_turn_than_the_running_one_is_a_conflict_that_names_it(
         house.runtime.writers[0].finish_turn()
         with pytest.raises(Conflict):
             await house.door.admission.steer(LOCAL, steer(turn_id))
-        assert row_state(tmp_path) is None
+        assert row_state(tmp_path, KEY) is None
         assert len(house.runtime.writers[0].sent) == 1
 
 
@@ -112,7 +104,7 @@ async def test_a_turn_that_ends_in_that_moment_is_a_conflict_and_leaves_no_row(
         with pytest.raises(Conflict) as caught:
             await house.door.admission.steer(LOCAL, steer(turn_id))
         assert caught.value.data["what"] == "running"
-        assert row_state(tmp_path) is None
+        assert row_state(tmp_path, KEY) is None
 
 
 async def test_an_unanswered_steer_is_unknown_and_never_sent_again(
@@ -128,7 +120,7 @@ async def test_an_unanswered_steer_is_unknown_and_never_sent_again(
         for _ in range(3):
             with pytest.raises(OutcomeUnknown):
                 await house.door.admission.steer(LOCAL, steer(turn_id))
-        assert row_state(tmp_path) is RowState.UNKNOWN
+        assert row_state(tmp_path, KEY) is RowState.UNKNOWN
         assert [key for _, key in house.runtime.writers[0].sent].count(KEY) == 1
         assert not house.runtime.writers[0].reaped  # the turn runs on
 
@@ -198,4 +190,4 @@ async def test_a_refusal_while_the_turn_runs_on_is_told_as_codex_said_it(
         house.runtime.at("steer", refuse)
         with pytest.raises(Exception, match="must not be empty"):
             await house.door.admission.steer(LOCAL, steer(turn_id))
-        assert row_state(tmp_path) is None
+        assert row_state(tmp_path, KEY) is None

@@ -10,8 +10,9 @@ from trio.testing import MockClock
 
 from adapter.errors import CodexOverloadedError, CodexRefusedError
 from agent.access.scopes import Caller
-from agent.records.store import RowState, Store
+from agent.records.store import RowState
 from tests.support.door import LOCAL, House, device, open_house, send
+from tests.support.mutations import row_state
 from transport.errors import (
     CodexUnavailable,
     Conflict,
@@ -61,15 +62,6 @@ ACTS: dict[str, Act] = {"compact": compact, "review": review, "revert": revert}
 STARTS: dict[str, Act] = {"compact": compact, "review": review}
 
 
-def row_state(path: Path) -> RowState | None:
-    store = Store.open(path / "ledger.sqlite")
-    try:
-        row = store.find("local", KEY)
-    finally:
-        store.close()
-    return row.state if row else None
-
-
 def told(house: House) -> list[str]:
     return [
         event.data.last_turn_id
@@ -87,7 +79,7 @@ async def test_a_run_starts_once_for_its_key_and_can_be_stopped(
         turn = await STARTS[name](house)
         assert (await STARTS[name](house)).id == turn.id
         assert house.runtime.log.count(name) == 1
-        assert row_state(tmp_path) is RowState.DONE
+        assert row_state(tmp_path, KEY) is RowState.DONE
         stop = TurnInterruptParams(
             thread_id="thr", turn_id=turn.id, request_key="s" * 16
         )
@@ -123,7 +115,7 @@ async def test_a_turn_that_begins_by_itself_before_the_first_byte_is_not_ended(
         with pytest.raises(Conflict) as caught:
             await STARTS[name](house)
         assert caught.value.data["what"] == "running"
-        assert row_state(tmp_path) is None
+        assert row_state(tmp_path, KEY) is None
 
 
 async def test_a_goal_that_was_paused_but_is_not_told_then_was_not_refused(
@@ -142,7 +134,7 @@ async def test_a_goal_that_was_paused_but_is_not_told_then_was_not_refused(
         result = await house.door.admission.pause_goal(LOCAL, pause)
         assert result.goal is not None
         assert result.goal.status is GoalStatus.PAUSED
-        assert row_state(tmp_path) is RowState.DONE
+        assert row_state(tmp_path, KEY) is RowState.DONE
 
 
 @pytest.mark.parametrize(
@@ -166,7 +158,7 @@ async def test_a_revert_that_does_not_fit_starts_nothing(
             await revert(house, before, **more)
         assert len(stored.turns) == 3
         assert house.runtime.writers == []
-        assert row_state(tmp_path) is None
+        assert row_state(tmp_path, KEY) is None
         assert told(house) == []
 
 
@@ -213,7 +205,7 @@ async def test_what_starts_to_run_at_the_last_moment_is_not_cut_off(
         with pytest.raises(Conflict):
             await revert(house)
         assert len(stored.turns) == 2
-        assert row_state(tmp_path) is None
+        assert row_state(tmp_path, KEY) is None
 
 
 @pytest.mark.parametrize("name", ACTS)
@@ -242,7 +234,7 @@ async def test_a_desktop_that_opens_on_the_way_stops_it(
         with pytest.raises(CodexUnavailable):
             await ACTS[name](house)
         assert [turn.id for turn in stored.turns] == ["t1", "t2"]
-        assert row_state(tmp_path) is None
+        assert row_state(tmp_path, KEY) is None
 
 
 @pytest.mark.parametrize("name", ACTS)
@@ -302,7 +294,7 @@ async def test_what_nobody_answered_is_unknown_and_never_sent_again(
             with pytest.raises(OutcomeUnknown):
                 await ACTS[name](house)
         assert house.runtime.log.count(name) == 1
-        assert row_state(tmp_path) is RowState.UNKNOWN
+        assert row_state(tmp_path, KEY) is RowState.UNKNOWN
 
 
 async def test_a_lost_answer_is_made_up_for_where_the_turns_are_seen_to_be_gone(
@@ -318,7 +310,7 @@ async def test_a_lost_answer_is_made_up_for_where_the_turns_are_seen_to_be_gone(
         house.runtime.at("revert", done_but_lost)
         assert await revert(house) == "t1"
         assert told(house) == ["t1"]
-        assert row_state(tmp_path) is RowState.DONE
+        assert row_state(tmp_path, KEY) is RowState.DONE
         assert house.runtime.log.count("revert") == 1
 
 

@@ -17,7 +17,8 @@ from agent.records.ages import Instant
 from agent.records.audit import Audit
 from agent.records.store import Store
 from agent.sessions.acts import Acts
-from tests.support.fake_runtime import AT, FakeRuntime
+from tests.support.fake_runtime import FakeRuntime
+from tests.support.fake_threads import AT
 from transport.protocol.gateway import Ceiling, Writer, WriterKind
 from transport.protocol.turns import TextInput, TurnStartParams
 

@@ -25,16 +25,15 @@ from adapter.runtime.store import (
     ItemPage,
     TextName,
 )
+from tests.support.fake_threads import AT, Stored
 from transport.protocol.contents import ItemHit
 from transport.protocol.events import ThreadRemoved
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tests.support.fake_runtime import FakeRuntime, Stored
+    from tests.support.fake_runtime import FakeRuntime
     from transport.protocol.items import Item
-
-AT = 1_796_058_499_000
 
 
 class FakeStore:

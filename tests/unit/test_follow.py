@@ -10,7 +10,7 @@ from adapter.runtime.events import Emitted, ItemClosed, RuntimeEvent
 from agent.following.follow import Told
 from agent.following.history_view import Snapshot
 from agent.reading.standing import Others
-from tests.support.fake_runtime import AT, make_thread
+from tests.support.fake_threads import AT, make_thread
 from transport.protocol.events import (
     Notice,
     ThreadChanged,

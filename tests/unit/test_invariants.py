@@ -12,7 +12,7 @@ from adapter.runtime.events import (
     ItemOpened,
     RuntimeEvent,
 )
-from tests.support.fake_runtime import make_turn
+from tests.support.fake_threads import make_turn
 from tests.support.replay import read_trace
 from transport.protocol.approvals import (
     Approval,

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.reading.pages import cut, fitting, shown, size_of, unwrap_cursor, wrap_cursor
-from tests.support.fake_runtime import make_turn
+from tests.support.fake_threads import make_turn
 from transport.codec import pack
 from transport.errors import InvalidParams
 from transport.protocol.items import AgentMessage, ItemStatus, UserMessage

@@ -3,7 +3,7 @@
 import pytest
 
 from agent.reading.standing import Others, judged_thread, judged_turn
-from tests.support.fake_runtime import make_thread, make_turn
+from tests.support.fake_threads import make_thread, make_turn
 from transport.protocol.gateway import LeaseState, Writer, WriterKind
 from transport.protocol.threads import ThreadStatus
 from transport.protocol.turns import TurnStatus
