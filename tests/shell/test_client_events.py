@@ -9,15 +9,14 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.support.memory_agent import STATUS, AgentSide, FakeAgent
+from tests.support.memory_client import INFO
 from transport.client import Client, ClientEvent, DeltaSeen, EventSeen, Resumed
 from transport.errors import CloseCode, Forbidden, LocalProtocolError, PeerClosedError
 from transport.limits import EVENTS_HELD
 from transport.protocol.gateway import GatewayStatusParams
 from transport.protocol.methods import GATEWAY_STATUS
-from transport.protocol.session import ClientInfo
 from transport.subscription import Threads
 
-INFO = ClientInfo(name="test", version="1.0", platform="linux", instance="f" * 32)
 Events = AsyncIterator[ClientEvent]
 
 
