@@ -12,9 +12,9 @@ import pytest
 import trio
 
 from adapter.errors import ChildExitedError, CodexRefusedError, NoAnswerError
-from tests.security.test_edge_cases import open_peer
 from tests.support.agents import House, open_agent, pair_device
 from tests.support.edge import Peer
+from tests.support.raw_devices import open_peer
 
 CANARY = "canary-7d41"
 STEPS = [

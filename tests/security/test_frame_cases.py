@@ -4,10 +4,8 @@ Every one must end the session: the reader gets `RemoteProtocolError`, the peer 
 with `protocolError`. What a session does with legal frames is tested with the Agent.
 """
 
-import os
 import struct
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -15,6 +13,7 @@ import trio
 from trio.testing import memory_stream_pair
 
 from tests.support.channels import channel_pair
+from tests.support.measures import resident
 from transport.channel import Channel
 from transport.codec import pack
 from transport.connection import Connection
@@ -146,12 +145,6 @@ PLAINS: Final = {
 async def test_a_record_that_is_not_as_specified_ends_the_session(plain: bytes) -> None:
     """Case 35."""
     await ends([plain])
-
-
-def resident() -> int:
-    """Return this process's resident bytes."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 async def test_a_megabyte_of_small_containers_stays_small() -> None:

@@ -10,9 +10,9 @@ import pytest
 import trio
 
 from adapter.errors import CodexRefusedError
-from tests.security.test_edge_cases import open_peer
 from tests.support.agents import Device, House, open_agent, open_owner, pair_device
 from tests.support.edge import Peer
+from tests.support.raw_devices import open_peer
 from transport.client import Client
 from transport.protocol import admin, turns
 from transport.protocol.methods import DEVICE_GRANT, TURN_START

@@ -1,6 +1,6 @@
 """Attacks on pairing, as far as the transport alone decides. Numbers: SECURITY.md's cases.
 
-Offers, the question at the workstation and what is stored are tested with the Agent.
+Offers, the question at the workstation and what is stored: `test_offer_cases`.
 """
 
 import logging

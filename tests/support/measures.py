@@ -1,6 +1,7 @@
-"""Promises about time, on a machine that may have other things to do."""
+"""Promises about time, on a machine that may have other things to do, and about memory."""
 
 import os
+from pathlib import Path
 from typing import Final
 
 _SLACK: Final = (
@@ -16,3 +17,9 @@ def in_time(seconds: float) -> float:
     """
     busy = os.getloadavg()[0] / (os.cpu_count() or 1)
     return seconds * max(1.0, _SLACK * busy)
+
+
+def resident() -> int:
+    """Return this process's resident bytes."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -1,15 +1,19 @@
-"""Raw paired devices over TCP: they read when the test says so, and never by themselves."""
+"""Raw devices at an Agent's doors: they read when the test says so, and never by themselves."""
 
 import socket
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 import trio
 
-from tests.support.agents import Device, House
+from tests.support.agents import (
+    Device,
+    House,
+)
 from tests.support.edge import Peer, open_params
-from transport.channel import connect_channel
+from transport.carriers import tcp
+from transport.channel import Channel, connect_channel
 from transport.connection import Mode
 
 # So many knocks at once as a test needs; the bounds themselves have tests of their own.
@@ -20,6 +24,12 @@ WIDE_DOORS: dict[str, Any] = {
     "handshake_burst": 1_000,
     "handshakes_per_second_total": 10_000,
 }
+
+
+def address_of(house: House) -> tuple[str, int]:
+    """Return where the Agent listens for devices."""
+    host, port = house.running.tcp[0].removeprefix("tcp://").rsplit(":", 1)
+    return host, int(port)
 
 
 class Raw:
@@ -35,8 +45,8 @@ class Raw:
         running = self._house.running
         plain = trio.socket.socket(socket.AF_UNIX if unix else socket.AF_INET)
         self.sockets.append(plain)
-        host, port = running.tcp[0].removeprefix("tcp://").rsplit(":", 1)
-        await plain.connect(str(running.agent_path) if unix else (host, int(port)))
+        place = str(running.agent_path) if unix else address_of(self._house)
+        await plain.connect(place)
         channel = await connect_channel(
             trio.SocketStream(plain),
             mode=Mode.SESSION,
@@ -66,3 +76,41 @@ def raw_devices(house: House) -> Generator[Raw]:
     finally:
         for one in raw.sockets:
             one.close()
+
+
+async def connect_device(house: House, device: Device) -> Channel:
+    """Connect a device over TCP; its channel is the caller's to close."""
+    return await connect_channel(
+        await tcp.connect(*address_of(house)),
+        mode=Mode.SESSION,
+        agent_key=house.running.agent_key,
+        identity=device.identity,
+        psk=device.paired.psk.reveal(),
+        padded=True,
+    )
+
+
+@asynccontextmanager
+async def open_peer(house: House, device: Device) -> AsyncGenerator[Peer]:
+    """Connect and open a session for the length of the block."""
+    peer = Peer(await connect_device(house, device))
+    try:
+        assert "result" in await peer.call("session/open", open_params())
+        yield peer
+    finally:
+        await peer.channel.aclose()
+
+
+async def raw_tcp(house: House) -> trio.SocketStream:
+    """Connect as anybody can, and say nothing."""
+    return await trio.open_tcp_stream(*address_of(house))
+
+
+async def end_of(stream: trio.SocketStream) -> bytes:
+    """Return all that the Agent says until it hangs up."""
+    said = b""
+    async with stream:
+        with suppress(trio.BrokenResourceError):
+            async for data in stream:
+                said += data
+    return said
