@@ -1,13 +1,10 @@
 """compact, revert and review, against an Agent that says what the test tells it."""
 
 import json
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-import trio
 
 from clients.cli import reverting, reviewing
 from clients.cli.exits import ExitCode, UsageProblemError
@@ -15,7 +12,7 @@ from clients.cli.reviewing import Wanted
 from tests.support import cli_samples as samples
 from tests.support.cli_runs import noted, paper, printed
 from tests.support.cli_samples import SHOP
-from tests.support.fake_agent import Answer, FakeAgent, Frame, open_fake_agent
+from tests.support.fake_agent import Answer, FakeAgent, Frame, fake
 from transport.protocol.events import TurnCompleted
 from transport.protocol.thread_acts import ThreadCompactResult
 from transport.protocol.threads import ThreadResult
@@ -28,25 +25,6 @@ LISTED: dict[str, Answer] = {
         thread=samples.thread().model_copy(update={"last_turn_id": "turn-1"})
     ),
 }
-
-
-@pytest.fixture
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "state"
-    folder.mkdir(mode=0o700)
-    monkeypatch.setenv("THREADGATE_STATE_DIR", str(folder))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    for name in ("THREADGATE_CONFIG", "THREADGATE_RUNTIME_DIR", "THREADGATE_HOST"):
-        monkeypatch.delenv(name, raising=False)
-    return folder
-
-
-@asynccontextmanager
-async def fake(state: Path, answers: dict[str, Answer]) -> AsyncGenerator[FakeAgent]:
-    with trio.fail_after(240):
-        agent = FakeAgent(answers=answers)
-        async with open_fake_agent(state / "run" / "admin.sock", agent):
-            yield agent
 
 
 async def revert(screen: Any, *, before: str = "turn-2", yes: bool = True) -> ExitCode:

@@ -1,19 +1,16 @@
 """Commands about whole threads, against an Agent that says what the test tells it."""
 
 import json
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-import trio
 
 from clients.cli import contents, keeping, starting
 from clients.cli.exits import ExitCode, UsageProblemError
 from tests.support import cli_samples as samples
 from tests.support.cli_runs import noted, paper, printed
 from tests.support.cli_samples import SHOP
-from tests.support.fake_agent import Answer, FakeAgent, Frame, open_fake_agent
+from tests.support.fake_agent import Answer, Frame, fake
 from transport.protocol.contents import (
     ChangedFile,
     ItemHit,
@@ -33,25 +30,6 @@ from transport.protocol.turns import TurnStatus
 COMMAND = Command(
     id="call_7", turn_id="turn-0", status=ItemStatus.COMPLETED, command="make", cwd="/w"
 )
-
-
-@pytest.fixture
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "state"
-    folder.mkdir(mode=0o700)
-    monkeypatch.setenv("THREADGATE_STATE_DIR", str(folder))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    for name in ("THREADGATE_CONFIG", "THREADGATE_RUNTIME_DIR", "THREADGATE_HOST"):
-        monkeypatch.delenv(name, raising=False)
-    return folder
-
-
-@asynccontextmanager
-async def fake(state: Path, answers: dict[str, Answer]) -> AsyncGenerator[FakeAgent]:
-    with trio.fail_after(240):
-        agent = FakeAgent(answers=answers)
-        async with open_fake_agent(state / "run" / "admin.sock", agent):
-            yield agent
 
 
 def output_of(params: Frame) -> ItemOutputResult:

@@ -1,11 +1,6 @@
 """`steer`, `send --when-free`, `queue`, `background`, `goal`, against a played Agent."""
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
-
-import pytest
-import trio
 
 from clients.cli import sending, waiting
 from clients.cli.exits import ExitCode
@@ -14,7 +9,7 @@ from clients.cli.screen import Screen
 from tests.support import cli_samples as samples
 from tests.support.cli_runs import noted, paper, printed
 from tests.support.cli_samples import SHOP
-from tests.support.fake_agent import Answer, FakeAgent, open_fake_agent
+from tests.support.fake_agent import Answer, fake
 from transport.protocol.background import (
     BackgroundCommand,
     BackgroundListResult,
@@ -55,26 +50,6 @@ WAITING = [
 COMMAND = BackgroundCommand(
     item_id="call_7", thread_id=SHOP, command="sleep 600", cwd="/work"
 )
-
-
-@pytest.fixture
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "state"
-    folder.mkdir(mode=0o700)
-    monkeypatch.setenv("THREADGATE_STATE_DIR", str(folder))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    for name in ("THREADGATE_CONFIG", "THREADGATE_RUNTIME_DIR", "THREADGATE_HOST"):
-        monkeypatch.delenv(name, raising=False)
-    return folder
-
-
-@asynccontextmanager
-async def fake(state: Path, answers: dict[str, Answer]) -> AsyncGenerator[FakeAgent]:
-    agent = FakeAgent()
-    agent.answers.update(answers)
-    with trio.fail_after(240):
-        async with open_fake_agent(state / "run" / "admin.sock", agent):
-            yield agent
 
 
 async def send(text: str, manner: Manner, screen: Screen) -> ExitCode:

@@ -2,22 +2,15 @@
 
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from adapter.errors import BinaryNotFoundError
 from adapter.processes.binary import find_codex, native_binary, read_version
-from tests.support.codex import BUNDLED, codex_binaries, work_folder
+from tests.support.codex import BUNDLED, codex_binaries
 
 WRAPPER = "#!/usr/bin/env node\nimport './x.js';\n"
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with work_folder("find") as made:
-        yield made
 
 
 @pytest.fixture

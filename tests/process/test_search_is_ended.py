@@ -1,24 +1,15 @@
 """A search for files that nobody waits for any more is ended at Codex."""
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
 import trio
 
-from tests.support.codex import work_folder
 from tests.support.fake_app_server import place_fake, sent
 from tests.support.runtimes import open_codex_runtime
 
 SEARCH = "fuzzyFileSearch"
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with work_folder("fake") as made:
-        yield made
 
 
 async def test_a_search_that_is_cancelled_is_ended_by_its_token(folder: Path) -> None:

@@ -5,7 +5,7 @@ so that a client that comes back gets what it missed. It checks nothing: what th
 Agent refuses is tested with the real one.
 """
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -200,3 +200,17 @@ async def open_fake_agent(path: Path, agent: FakeAgent) -> AsyncGenerator[FakeAg
 
     async with open_background(serve):
         yield agent
+
+
+@asynccontextmanager
+async def fake(
+    state: Path, answers: Mapping[str, Answer] | None = None, /, **named: Answer
+) -> AsyncGenerator[FakeAgent]:
+    """Serve an Agent for commands on `state`; `turn_start=f` answers turn/start by `f`."""
+    agent = FakeAgent()
+    agent.answers.update(answers or {})
+    for name, answer in named.items():
+        agent.answers[name.replace("_", "/", 1)] = answer
+    with trio.fail_after(240):
+        async with open_fake_agent(state / "run" / "admin.sock", agent):
+            yield agent
