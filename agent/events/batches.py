@@ -10,7 +10,8 @@ from functools import cache
 from typing import Final
 
 from agent.edge_limits import BATCHES_SHARED, DELTAS_A_FRAME, MERGED_TEXT, WRITE_BYTES
-from agent.events.journal import Journal, Matches, Said
+from agent.events.entries import Said
+from agent.events.journal import Journal, Matches
 from transport.codec import pack
 
 _WIRE_COST: Final = 12  # of a delta beside its text, about

@@ -11,7 +11,6 @@ cursors that had not come so far (`floor`).
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final
 
@@ -23,18 +22,17 @@ from adapter.runtime.events import (
     RuntimeEvent,
 )
 from agent.edge_limits import (
-    ENTRY_COST,
     JOURNAL_BYTES,
     JOURNAL_EVENTS,
     KEPT_TEXT,
     OPEN_ANSWER,
     OPEN_ITEMS,
     STALE_SHARE,
-    WHOLE_EVENT,
 )
+from agent.events.entries import Entry, Told, said_of, told_of
 from agent.events.open_items import OpenItem
 from transport.codec import pack
-from transport.protocol.events import Notice, NoticeLevel, Open
+from transport.protocol.events import Open
 from transport.protocol.items import Item
 
 _SEQ: Final = attrgetter("seq")
@@ -44,32 +42,6 @@ Matches = Callable[[str | None, str | None], bool]
 """Whether an event of (thread, root thread) is for somebody."""
 
 
-@dataclass(slots=True, eq=False)
-class Told:
-    """A whole event, packed as it goes out."""
-
-    seq: int
-    thread_id: str | None
-    root_thread_id: str | None
-    data: bytes
-    public: bytes | None = None  # for devices, where `data` is for the workstation
-
-
-@dataclass(slots=True, eq=False)
-class Said:
-    """One delta."""
-
-    seq: int
-    thread_id: str
-    root_thread_id: str | None
-    ref: int
-    channel: int
-    part: int
-    text: str
-    size: int
-
-
-Entry = Told | Said
 _GONE: Final = Told(0, None, None, b"")
 
 
@@ -149,23 +121,12 @@ class Journal:
         one = self._open.get((event.thread_id, event.item_id))
         if one is None or not event.text:
             return
-        text, size = event.text, _cost(event.text)
-        self.head += 1
-        one.seq = self.head
+        said = said_of(event, self.head + 1, one.root_thread_id, one.ref)
+        self.head = one.seq = said.seq
         one.deltas += 1
-        one.delta_bytes += size
-        one.add(event.channel, event.part, text)
-        said = Said(
-            self.head,
-            event.thread_id,
-            one.root_thread_id,
-            one.ref,
-            int(event.channel),
-            event.part,
-            text,
-            size,
-        )
-        self._keep(said, size)
+        one.delta_bytes += said.size
+        one.add(event.channel, event.part, event.text)
+        self._keep(said)
 
     def _begin(self, event: ItemOpened) -> None:
         self._forget(event.thread_id, event.item.id)
@@ -208,24 +169,13 @@ class Journal:
         data: Mapping[str, Any],
         public: Mapping[str, Any] | None = None,
     ) -> None:
-        seq = self.head + 1
-        frame: dict[str, Any] = {"seq": seq, "event": name, "at": event.at}
-        if event.thread_id is not None:
-            frame["threadId"] = event.thread_id
-        if event.root_thread_id is not None:
-            frame["rootThreadId"] = event.root_thread_id
-        packed = pack({**frame, "data": data})
-        if len(packed) > WHOLE_EVENT:
-            packed = pack({**frame, **_too_large(name, event.thread_id)})
-        self.head = self.last_whole = seq
-        told = Told(seq, event.thread_id, event.root_thread_id, packed)
-        if public is not None:
-            told.public = pack({**frame, "data": public})
-        self._keep(told, _cost_of(told))
+        told = told_of(event, self.head + 1, name, data, public)
+        self.head = self.last_whole = told.seq
+        self._keep(told)
 
-    def _keep(self, entry: Entry, size: int) -> None:
+    def _keep(self, entry: Entry) -> None:
         self._entries.append(entry)
-        self.bytes += size
+        self.bytes += entry.size
         while len(self) > self._max_events or self.bytes > self._max_bytes:
             self._make_room()
 
@@ -262,7 +212,7 @@ class Journal:
 
     def _release(self, entry: Entry) -> int:
         if isinstance(entry, Told):
-            return _cost_of(entry)
+            return entry.size
         one = self._by_ref.get(entry.ref)
         if one is None:
             self._stale -= 1
@@ -282,23 +232,3 @@ def _first_that_fit(opens: list[Open], sizes: list[int]) -> list[Open]:
             break
         kept.append(one)
     return kept
-
-
-def _too_large(name: str, thread_id: str | None) -> dict[str, Any]:
-    notice = Notice(
-        level=NoticeLevel.WARNING,
-        code="eventTooLarge",
-        message=f"One {name} was too large to send; read the thread to see it.",
-        thread_id=thread_id,
-    )
-    return {"event": notice.event, "data": notice.wire()}
-
-
-def _cost_of(told: Told) -> int:
-    return len(told.data) + len(told.public or b"") + ENTRY_COST
-
-
-def _cost(text: str) -> int:
-    if text.isascii():
-        return len(text) + ENTRY_COST
-    return len(text.encode("utf-8", "replace")) + ENTRY_COST

@@ -24,8 +24,8 @@ from transport.protocol.turns import TextInput
 SLACK: Final = 10  # what is just under way
 
 BOUNDED: Final = {
-    "agent.events.journal:Told": JOURNAL_EVENTS,
-    "agent.events.journal:Said": JOURNAL_EVENTS,
+    "agent.events.entries:Told": JOURNAL_EVENTS,
+    "agent.events.entries:Said": JOURNAL_EVENTS,
     "agent.events.journal:Journal._entries": JOURNAL_EVENTS,
     "agent.access.sight:Sight._cwds": 10_000,  # who hears that a thread is gone
     "agent.mutations.way:Way._starters": OURS_KEPT,

@@ -4,7 +4,8 @@ from typing import Any
 
 from adapter.runtime.events import Emitted, ItemDelta, ItemOpened
 from agent.edge_limits import ENTRY_COST, KEPT_TEXT, OPEN_ANSWER, WHOLE_EVENT
-from agent.events.journal import Journal, Said, Told
+from agent.events.entries import Said, Told
+from agent.events.journal import Journal
 from tests.support.journals import AT, closed, delta, notice, opened
 from transport.codec import pack, unpack
 from transport.protocol.events import DeltaChannel, TurnDiff
