@@ -24,7 +24,7 @@ from adapter.runtime.runtime import Runtime
 from agent.clocks import up_ms, wall_ms
 from agent.config import Config, check_address
 from agent.door import Door, build_door
-from agent.edge import Reach, build_doors, reachable
+from agent.edge import build_doors
 from agent.edge_limits import GOING_AWAY_S, PRUNE_S, RETRY_AFTER_MS
 from agent.events.feed import Feed
 from agent.events.journal import Journal
@@ -33,6 +33,7 @@ from agent.hardening import harden_process
 from agent.limits import CATCH_UP_S, FIRST_START_S
 from agent.lockfile import hold_folder
 from agent.offload import in_thread
+from agent.reach import Reach, reachable
 from agent.sessions.acts import Acts
 from agent.sessions.serve import Doors, accept_forever
 from agent.sessions.session_table import SessionTable
@@ -171,7 +172,7 @@ async def _open_reader(door: Door, state: State, readers: trio.Nursery) -> None:
     readers.start_soon(_forget_old, door)
     readers.start_soon(_catch_up, state, door)
     readers.start_soon(door.offering.serve)
-    readers.start_soon(door.blobs.serve)
+    readers.start_soon(door.uploads.serve)
     readers.start_soon(door.follower.serve)
 
 
@@ -184,7 +185,7 @@ async def _catch_up(state: State, door: Door) -> NoReturn:
             await in_thread(state.audit.catch_up)
         if state.lock.is_owed:
             await in_thread(state.lock.catch_up)
-        await door.acts.queue.catch_up()
+        await door.backlog.catch_up()
         await door.ledger.catch_up()
         if not state.reserve.is_there:
             await in_thread(state.reserve.lay_in)

@@ -16,6 +16,7 @@ from adapter.runtime.events import Emit, RuntimeEvent
 from adapter.runtime.runtime import Runtime
 from agent.access.sight import Sight
 from agent.app_servers.lease_pool import LeasePool
+from agent.app_servers.lease_registry import LeaseRegistry
 from agent.app_servers.offering import Offering
 from agent.app_servers.supervisor import Supervisor
 from agent.clocks import instant
@@ -25,21 +26,26 @@ from agent.files.blobs import Blobs
 from agent.files.file_search import FileSearch
 from agent.files.pictures import Pictures
 from agent.files.private import PrivateFolders
+from agent.files.uploads import Uploads
 from agent.following.follower import Follower
 from agent.gate.gatekeeper import GateKeeper
 from agent.gate.writers import Watch, WriterWatch
 from agent.ground import Given, Ground, lay_ground
 from agent.mutations.admission import Acts, Admission
-from agent.mutations.thread_acts import ThreadActs
-from agent.mutations.thread_fork import ThreadFork
 from agent.mutations.wiring import Mutations, build_mutations, build_way
 from agent.offload import Runner, in_thread
+from agent.queue.backlog import Backlog
 from agent.queue.delivering import Delivering
+from agent.reading.approvals import Approvals
 from agent.reading.approving import Approving
 from agent.reading.contents import Contents
+from agent.reading.decided import Decided
+from agent.reading.judge import Judge
 from agent.reading.kept_threads import KeptThreads
 from agent.reading.output_cache import OutputCache
 from agent.reading.reading import Reading
+from agent.reading.turn_pages import TurnPages
+from agent.reading.word_search import WordSearch
 from agent.records.ages import Instant
 from agent.records.audit import Audit
 from agent.records.ledger import Ledger
@@ -54,22 +60,24 @@ class Door:
     supervisor: Supervisor
     watch: WriterWatch | None
     keeper: GateKeeper
+    leases: LeaseRegistry
     pool: LeasePool
     sight: Sight
     ledger: Ledger
     reading: Reading
+    approvals: Approvals
     approving: Approving
     admission: Admission
     acts: Acts
+    backlog: Backlog
     delivering: Delivering
     offering: Offering
-    blobs: Blobs
+    uploads: Uploads
     pictures: Pictures
     file_search: FileSearch
     follower: Follower
     contents: Contents
-    thread_acts: ThreadActs
-    thread_fork: ThreadFork
+    words: WordSearch
 
 
 def build_door(
@@ -109,34 +117,42 @@ def build_door(
     )
     ground = lay_ground(given, watch)
     ledger = Ledger(store, audit, clocks=clocks, run=run)
-    blobs = _blobs(given, ledger)
-    reading = _reading(given, ground)
+    files = BlobFiles(config.state_dir / "uploads")
+    dated = partial(_age_ms, ledger)
+    blobs = Blobs(files, now_ms=dated, run=run)
+    judge = Judge(keeper=ground.keeper, leases=ground.leases, watch=ground.eyes)
     follower = _follower(given, ground)
     way = build_way(given, ground, ledger=ledger, blobs=blobs, follower=follower)
-    mutations = build_mutations(given, ground, way=way, judged=reading.judged_one)
+    mutations = build_mutations(given, ground, way=way, judged=judge.thread)
+    decided = Decided()
+    approvals = Approvals(
+        leases=ground.leases, sight=ground.sight, decided=decided, head=head
+    )
     private = PrivateFolders(codex_home=config.codex_home, state_dir=config.state_dir)
     return Door(
         supervisor=ground.supervisor,
         watch=ground.table,
         keeper=ground.keeper,
+        leases=ground.leases,
         pool=ground.pool,
         sight=ground.sight,
         ledger=ledger,
-        reading=reading,
-        approving=_approving(given, ground),
+        reading=_reading(given, ground, judge),
+        approvals=approvals,
+        approving=_approving(given, ground, approvals, decided),
         admission=mutations.admission,
         acts=mutations.acts,
+        backlog=mutations.backlog,
         delivering=_delivering(given, ground, mutations),
         offering=Offering(
             supervisor=ground.supervisor, keeper=ground.keeper, now_ms=now_ms
         ),
-        blobs=blobs,
+        uploads=_uploads(given, files, dated),
         pictures=_pictures(given, ground, blobs, private),
         file_search=_file_search(given, ground, private),
         follower=follower,
-        contents=_contents(given, ground, reading, cache),
-        thread_acts=mutations.thread_acts,
-        thread_fork=mutations.thread_fork,
+        contents=_contents(given, ground, cache),
+        words=_words(given, ground, judge),
     )
 
 
@@ -146,25 +162,34 @@ def _tell_both(emit: Emit, cache: OutputCache, event: RuntimeEvent) -> None:
     cache.take(event)
 
 
-def _blobs(given: Given, ledger: Ledger) -> Blobs:
-    return Blobs(
-        BlobFiles(given.config.state_dir / "uploads"),
-        now_ms=lambda: ledger.ages().most,
+def _age_ms(ledger: Ledger) -> int:
+    """What files are dated with: their age needs no wall clock."""
+    return ledger.ages().most
+
+
+def _uploads(given: Given, files: BlobFiles, dated: Callable[[], int]) -> Uploads:
+    return Uploads(
+        files,
+        now_ms=dated,
         now_s=lambda: given.clocks().up / 1_000,
         run=given.run,
     )
 
 
-def _reading(given: Given, ground: Ground) -> Reading:
+def _reading(given: Given, ground: Ground, judge: Judge) -> Reading:
+    turn_pages = TurnPages(
+        supervisor=ground.supervisor,
+        leases=ground.leases,
+        judge=judge,
+        now_ms=given.now_ms,
+    )
     return Reading(
         supervisor=ground.supervisor,
-        keeper=ground.keeper,
-        pool=ground.pool,
         sight=ground.sight,
-        watch=ground.eyes,
+        judge=judge,
+        turn_pages=turn_pages,
         head=given.head,
         now_ms=given.now_ms,
-        run=given.run,
     )
 
 
@@ -173,25 +198,27 @@ def _follower(given: Given, ground: Ground) -> Follower:
     follower = Follower(
         supervisor=ground.supervisor,
         keeper=ground.keeper,
-        pool=ground.pool,
+        leases=ground.leases,
         sight=ground.sight,
         watch=ground.eyes,
         locks=ground.locks,
         emit=given.emit,
         now_ms=given.now_ms,
     )
-    ground.pool.listen(follower.heard)
+    ground.leases.listen(follower.heard)
     ground.supervisor.listen(follower.heard_of_store)
     return follower
 
 
-def _approving(given: Given, ground: Ground) -> Approving:
+def _approving(
+    given: Given, ground: Ground, approvals: Approvals, decided: Decided
+) -> Approving:
     return Approving(
-        pool=ground.pool,
+        leases=ground.leases,
         keeper=ground.keeper,
-        sight=ground.sight,
+        approvals=approvals,
+        decided=decided,
         audit=given.audit,
-        head=given.head,
         now_ms=given.now_ms,
         run=given.run,
     )
@@ -199,16 +226,18 @@ def _approving(given: Given, ground: Ground) -> Approving:
 
 def _delivering(given: Given, ground: Ground, mutations: Mutations) -> Delivering:
     """It hears of the gate, as do the writers and who tells of questions that wait."""
-    pool, keeper = ground.pool, ground.keeper
+    leases, keeper = ground.leases, ground.keeper
     delivering = Delivering(
-        mutations.acts.queue,
+        mutations.backlog,
         deliver=mutations.admission.start_turn,
         keeper=keeper,
-        pool=pool,
+        leases=leases,
         watch=ground.eyes,
     )
-    kept = KeptThreads(pool=pool, keeper=keeper, emit=given.emit, now_ms=given.now_ms)
-    keeper.on_change = partial(_gate_changed, pool, delivering, kept)
+    kept = KeptThreads(
+        leases=leases, keeper=keeper, emit=given.emit, now_ms=given.now_ms
+    )
+    keeper.on_change = partial(_gate_changed, ground.pool, delivering, kept)
     return delivering
 
 
@@ -240,15 +269,22 @@ def _file_search(given: Given, ground: Ground, private: PrivateFolders) -> FileS
     )
 
 
-def _contents(
-    given: Given, ground: Ground, reading: Reading, cache: OutputCache
-) -> Contents:
+def _contents(given: Given, ground: Ground, cache: OutputCache) -> Contents:
     return Contents(
         supervisor=ground.supervisor,
-        pool=ground.pool,
+        leases=ground.leases,
         sight=ground.sight,
-        reading=reading,
         cache=cache,
+        head=given.head,
+        now_ms=given.now_ms,
+    )
+
+
+def _words(given: Given, ground: Ground, judge: Judge) -> WordSearch:
+    return WordSearch(
+        supervisor=ground.supervisor,
+        sight=ground.sight,
+        judge=judge,
         head=given.head,
         now_ms=given.now_ms,
     )

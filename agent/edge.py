@@ -3,12 +3,11 @@
 No decisions: it only tells the parts of each other. `agent/app.py` owns what runs.
 """
 
-import platform
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 import trio
 
@@ -23,6 +22,7 @@ from agent.events.feed import Feed
 from agent.gate.panic import PanicSwitch
 from agent.pairing.owner import Owner, hang_up
 from agent.pairing.pair import Household, Pairings
+from agent.reach import Reach
 from agent.sessions.acts import Acts
 from agent.sessions.admittance import Admittance, Bounds
 from agent.sessions.handlers import House, build_handlers
@@ -38,11 +38,17 @@ from transport.protocol.events import ThreadChanged, ThreadStarted
 from transport.protocol.gateway import AgentInfo, GatewayStatus
 
 
-class Reach:
-    """Where devices reach the Agent; known once its doors are open."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Given:
+    """What the edge is built of."""
 
-    def __init__(self) -> None:
-        self.urls: tuple[str, ...] = ()
+    config: Config
+    state: State
+    door: Door
+    feed: Feed
+    acts: Acts
+    table: SessionTable[Session]
+    agent: AgentInfo
 
 
 def build_doors(
@@ -57,63 +63,32 @@ def build_doors(
 ) -> Doors:
     """Build the edge of an Agent; nothing runs yet."""
     start = f"e{secrets.token_hex(4)}"
-    agent = AgentInfo(
-        id=agent_id(state.identity.public), name=config.name, version=own_version()
-    )
-    household = _household(config, state, agent, table, reach)
-    pairings = Pairings(household, state.devices)
-    panic = PanicSwitch(
-        state.lock,
-        keeper=door.keeper,
-        table=table,
+    given = _Given(
+        config=config,
+        state=state,
+        door=door,
+        feed=feed,
         acts=acts,
-        audit=state.audit,
-        devices=lambda: [one.id for one in state.devices.all()],
-        withdraw_offer=pairings.withdraw,
-        stop_turns_of=door.admission.stop_turns_of,
-        drop_queue_of=door.acts.queue.drop_device,
+        table=table,
+        agent=_agent(config, state),
     )
+    pairings = Pairings(_household(given, reach), state.devices)
+    panic = _panic(given, pairings)
     rights_now = partial(device_rights, state.devices, door.sight, start)
     rights_of = partial(_bound_rights, panic, rights_now)
-    owner = Owner(
-        devices=state.devices,
-        table=table,
-        acts=acts,
-        audit=state.audit,
-        rights_of=rights_of,
-        stop_turns_of=door.admission.stop_turns_of,
-        drop_queue_of=door.acts.queue.drop_device,
-        forget_blobs=door.blobs.forget,
-    )
     house = House(
         door=door,
         pairings=pairings,
-        owner=owner,
+        owner=_owner(given, rights_of),
         audit=state.audit,
         panic=panic,
-        status=partial(_status, agent, door, feed, table, trio.current_time()),
+        status=partial(_status, given, trio.current_time()),
     )
-    door.pool.listen(partial(_learn_folder, door.sight))
+    door.leases.listen(partial(_learn_folder, door.sight))
     feed.listen(door.pictures.hear)
     incidents = Incidents(state.audit.note, trio.current_time)
-    limits = SESSION_LIMITS.model_copy(update={"approval_ms": config.approval_ms})
-    edge = Edge(
-        feed=feed,
-        router=Router(build_handlers(house)),
-        table=table,
-        agent=agent,
-        limits=limits,
-        gate=lambda: door.keeper.state,
-        runtime=lambda: door.supervisor.state,
-        seen=state.devices.seen,
-        denied=partial(_denied, incidents),
-        acts=acts,
-        now_ms=wall_ms,
-        wanted=door.follower.want,
-        left=door.follower.forget,
-    )
     return Doors(
-        edge=edge,
+        edge=_edge(given, house, incidents),
         identity=state.identity,
         devices=state.devices,
         pairings=pairings,
@@ -125,17 +100,74 @@ def build_doors(
     )
 
 
-def reachable(listening: Sequence[str], socket: Path) -> tuple[str, ...]:
-    """Return where devices are told to come, if the config file does not say it.
+def _agent(config: Config, state: State) -> AgentInfo:
+    return AgentInfo(
+        id=agent_id(state.identity.public), name=config.name, version=own_version()
+    )
 
-    An address that means "every interface" is none to dial: this machine's name is.
-    """
-    name = platform.node()
-    urls = [
-        url.replace("//0.0.0.0:", f"//{name}:").replace("//[::]:", f"//{name}:")
-        for url in listening
-    ]
-    return tuple(dict.fromkeys(urls)) or (f"unix://{socket}",)
+
+def _household(given: _Given, reach: Reach) -> Household:
+    """Return what the pairing of a device needs to know of this Agent."""
+    return Household(
+        agent=given.agent,
+        agent_key=given.state.identity.public,
+        default_ceiling=given.config.default_ceiling(),
+        urls=lambda: reach.urls,
+        record=given.state.audit.record,
+        replaced=partial(hang_up, given.table),
+        boot_now=boot_s,
+        now_ms=wall_ms,
+        random_bytes=secrets.token_bytes,
+    )
+
+
+def _panic(given: _Given, pairings: Pairings) -> PanicSwitch:
+    devices = given.state.devices
+    return PanicSwitch(
+        given.state.lock,
+        keeper=given.door.keeper,
+        table=given.table,
+        acts=given.acts,
+        audit=given.state.audit,
+        devices=lambda: [one.id for one in devices.all()],
+        withdraw_offer=pairings.withdraw,
+        stop_turns_of=given.door.admission.stop_turns_of,
+        drop_queue_of=given.door.backlog.drop_device,
+    )
+
+
+def _owner(given: _Given, rights_of: Callable[[str], Rights]) -> Owner:
+    return Owner(
+        devices=given.state.devices,
+        table=given.table,
+        acts=given.acts,
+        audit=given.state.audit,
+        rights_of=rights_of,
+        stop_turns_of=given.door.admission.stop_turns_of,
+        drop_queue_of=given.door.backlog.drop_device,
+        forget_blobs=given.door.uploads.forget,
+    )
+
+
+def _edge(given: _Given, house: House, incidents: Incidents) -> Edge:
+    """Return what all sessions share."""
+    door = given.door
+    approval = {"approval_ms": given.config.approval_ms}
+    return Edge(
+        feed=given.feed,
+        router=Router(build_handlers(house)),
+        table=given.table,
+        agent=given.agent,
+        limits=SESSION_LIMITS.model_copy(update=approval),
+        gate=lambda: door.keeper.state,
+        runtime=lambda: door.supervisor.state,
+        seen=given.state.devices.seen,
+        denied=partial(_denied, incidents),
+        acts=given.acts,
+        now_ms=wall_ms,
+        wanted=door.follower.want,
+        left=door.follower.forget,
+    )
 
 
 def own_version() -> str:
@@ -152,54 +184,27 @@ def _bound_rights(
     return panic.bound(rights_now(device_id))
 
 
-def _household(
-    config: Config,
-    state: State,
-    agent: AgentInfo,
-    table: SessionTable[Session],
-    reach: Reach,
-) -> Household:
-    return Household(
-        agent=agent,
-        agent_key=state.identity.public,
-        default_ceiling=config.default_ceiling(),
-        urls=lambda: reach.urls,
-        record=state.audit.record,
-        replaced=partial(hang_up, table),
-        boot_now=boot_s,
-        now_ms=wall_ms,
-        random_bytes=secrets.token_bytes,
-    )
-
-
-def _status(
-    agent: AgentInfo,
-    door: Door,
-    feed: Feed,
-    table: SessionTable[Session],
-    started_at: float,
-    call: Call,
-) -> GatewayStatus:
-    caller = call.rights.caller
+def _status(given: _Given, started_at: float, call: Call) -> GatewayStatus:
+    door, caller = given.door, call.rights.caller
     return GatewayStatus(
-        agent=agent,
+        agent=given.agent,
         runtime=(
             door.supervisor.owner_state if caller.is_local else door.supervisor.state
         ),
         gate=door.keeper.state,
         warnings=door.offering.warnings(),
         leases=[
-            row for row in door.pool.leases() if door.sight.sees(caller, row.thread_id)
+            row for row in door.leases.rows() if door.sight.sees(caller, row.thread_id)
         ],
         following=[
             row
             for row in door.follower.following()
             if door.sight.sees(caller, row.thread_id)
         ],
-        sessions=len(table),
+        sessions=len(given.table),
         uptime_ms=round((trio.current_time() - started_at) * 1000),
         epoch=call.rights.epoch,
-        head=feed.journal.head,
+        head=given.feed.journal.head,
     )
 
 

@@ -13,6 +13,9 @@ from adapter.runtime.runtime import Runtime
 from agent.access.roots import Roots
 from agent.access.sight import Sight
 from agent.app_servers.lease_pool import LeasePool
+from agent.app_servers.lease_registry import LeaseRegistry
+from agent.app_servers.lifecycle import Lifecycle
+from agent.app_servers.settling import Settling
 from agent.app_servers.supervisor import Supervisor
 from agent.config import Config
 from agent.gate.engines import Programs
@@ -54,6 +57,7 @@ class Ground:
     table: WriterWatch | None
     eyes: Watch
     keeper: GateKeeper
+    leases: LeaseRegistry
     pool: LeasePool
     sight: Sight
     locks: ThreadLocks
@@ -74,16 +78,19 @@ def lay_ground(given: Given, watch: Watch | None) -> Ground:
         read_only=given.config.read_only,
     )
     _tell_keeper(supervisor, keeper, table)
-    pool = _pool(given, supervisor, keeper, eyes)
+    leases = LeaseRegistry(
+        emit=given.emit, now_ms=now_ms, mode_of=partial(_mode_of, keeper, eyes)
+    )
     return Ground(
         supervisor=supervisor,
         table=table,
         eyes=eyes,
         keeper=keeper,
-        pool=pool,
+        leases=leases,
+        pool=_pool(given, supervisor, keeper, leases),
         sight=Sight(
             supervisor=supervisor,
-            pool=pool,
+            leases=leases,
             roots=Roots(),
             now_ms=now_ms,
             run=given.run,
@@ -119,19 +126,18 @@ def _runtime_changed(
 
 
 def _pool(
-    given: Given, supervisor: Supervisor, keeper: GateKeeper, eyes: Watch
+    given: Given, supervisor: Supervisor, keeper: GateKeeper, leases: LeaseRegistry
 ) -> LeasePool:
-    return LeasePool(
+    settling = Settling(partial(_pending, supervisor))
+    lifecycle = Lifecycle(
+        leases,
         runtime=given.runtime,
-        emit=given.emit,
-        handler_nursery=given.handler_nursery,
         keeper=keeper,
-        now_ms=given.now_ms,
-        pending=partial(_pending, supervisor),
+        settling=settling,
         pause_goal=partial(_pause_goal, supervisor),
-        mode_of=partial(_mode_of, keeper, eyes),
         idle_s=given.config.idle_s,
     )
+    return LeasePool(leases, lifecycle, settling, handler_nursery=given.handler_nursery)
 
 
 async def _pending(supervisor: Supervisor, thread_id: str) -> PendingWork:

@@ -5,7 +5,7 @@ the same as for one that never was.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 import trio
@@ -19,7 +19,7 @@ from adapter.errors import (
 from adapter.runtime.reader import ThreadQuery
 from agent.access.roots import Roots
 from agent.access.scopes import Caller
-from agent.app_servers.lease_pool import LeasePool
+from agent.app_servers.lease_registry import LeaseRegistry
 from agent.app_servers.supervisor import Supervisor
 from agent.limits import FOLDERS_AGE_S, THREADS_PLACED, THREADS_SCANNED
 from agent.mutations.refusals import failed_before, thread_not_found
@@ -37,13 +37,13 @@ class Sight:
         self,
         *,
         supervisor: Supervisor,
-        pool: LeasePool,
+        leases: LeaseRegistry,
         roots: Roots,
         now_ms: Callable[[], int],
         run: Runner = in_thread,
     ) -> None:
         self._supervisor = supervisor
-        self._pool = pool
+        self._leases = leases
         self._roots = roots
         self._now_ms = now_ms
         self._run = run
@@ -64,6 +64,15 @@ class Sight:
         while len(self._cwds) > THREADS_PLACED:
             self._cwds.popitem(last=False)
 
+    async def visible(
+        self, caller: Caller, threads: Collection[Thread]
+    ) -> list[Thread]:
+        """Return those of the store's threads that exist for the caller."""
+        self.learn(list(threads))
+        return await self._run(
+            lambda: [one for one in threads if self._roots.shows(caller, one.cwd)]
+        )
+
     def sees(self, caller: Caller, thread_id: str) -> bool:
         """Whether an event of this (root) thread may be told to the caller.
 
@@ -73,7 +82,7 @@ class Sight:
         """
         if not is_fenced(caller):
             return True
-        lease = self._pool.lease_of(thread_id)
+        lease = self._leases.lease_of(thread_id)
         held = lease.thread if lease else None
         cwd = held.cwd if held else self._cwds.get(thread_id)
         return cwd is not None and self._roots.shows(caller, cwd)
@@ -87,7 +96,7 @@ class Sight:
             thread = await self._supervisor.reader.read_thread(thread_id)
         except ThreadUnknownError as exc:
             # The store shows a new thread some 50 ms after its first turn began.
-            lease = self._pool.lease_of(thread_id)
+            lease = self._leases.lease_of(thread_id)
             if lease is None or lease.thread is None or lease.key != thread_id:
                 raise thread_not_found(thread_id) from exc
             thread = lease.thread

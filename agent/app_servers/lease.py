@@ -1,7 +1,7 @@
 """One lease: a writer's state from its start to its end. Trio shell.
 
 PROTOCOL.md section 3 (Lease). Whoever works with the writer says so (`used`); the task in
-`lease_pool` that owns the writer waits for `changes`.
+`lifecycle` that owns the writer waits for `changes`.
 """
 
 from collections.abc import Generator
@@ -53,6 +53,11 @@ class Lease:
         finally:
             self._users -= 1
             self.changes.ring()
+
+    def leave(self) -> None:
+        """Nobody of ours wants it any more: it ends as soon as nothing runs in it."""
+        self.unwanted = True
+        self.changes.ring()
 
     @property
     def started_writer(self) -> ThreadWriter:

@@ -26,10 +26,6 @@ ModeOf = Callable[[str], ThreadMode]
 Listener = Callable[[RuntimeEvent], None]
 
 
-def _still(_thread_id: str) -> ThreadMode:
-    return ThreadMode.STILL
-
-
 class LeaseEvents:
     """The way of every writer's events. `state`: of the lease with this key."""
 
@@ -39,9 +35,9 @@ class LeaseEvents:
         emit: Emit,
         state: Callable[[str], LeaseState],
         now_ms: Callable[[], int],
-        mode_of: ModeOf | None = None,
+        mode_of: ModeOf,
     ) -> None:
-        self._mode_of = mode_of or _still
+        self._mode_of = mode_of
         self._emit = emit
         self._state = state
         self._now_ms = now_ms

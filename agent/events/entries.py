@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adapter.runtime import Emitted, ItemClosed, ItemDelta, ItemOpened
+from adapter.runtime.events import Emitted, ItemClosed, ItemDelta, ItemOpened
 from agent.edge_limits import ENTRY_COST, WHOLE_EVENT
 from transport.codec import pack
 from transport.protocol.events import Notice, NoticeLevel

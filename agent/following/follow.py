@@ -24,7 +24,8 @@ from agent.following.history_view import (
     look_of,
     without_items,
 )
-from agent.limits import DOUBTS, FULL_TURNS, TURNS_TOLD
+from agent.following.told_turns import ToldTurns
+from agent.limits import DOUBTS
 from agent.reading.pages import cut
 from agent.reading.standing import Others, is_open_ended, judged_thread, judged_turn
 from transport.protocol.events import (
@@ -51,19 +52,7 @@ class Told:
         self.root = root
         self.thread: Thread | None = None
         self.children: dict[str, bool] = {}  # sub-agents; whether their start was told
-        self._turns: dict[str, ToldTurn] = {}
-        self._based = False
-        self._missing = 0
-
-    @property
-    def is_running(self) -> bool:
-        """Whether a turn has begun whose end was not told."""
-        return any(turn.ended is None for turn in self._turns.values())
-
-    def knows_all_before(self, turn_id: str | None) -> bool:
-        """Whether this newest turn is the last one told, and its end was told."""
-        last = next(reversed(self._turns), None)
-        return last == turn_id and not self.is_running
+        self.turns = ToldTurns()
 
     # what a writer of ours tells
 
@@ -71,54 +60,29 @@ class Told:
         """Take down what a writer told of this thread."""
         match event:
             case Emitted(data=TurnStarted(turn=turn)):
-                self._live_turn(turn.id).ended = None
+                self.turns.live(turn.id).ended = None
             case Emitted(data=TurnCompleted(turn=turn)):
-                self._live_turn(turn.id).ended = turn.status
+                self.turns.live(turn.id).ended = turn.status
             case Emitted(
                 data=ThreadStarted(thread=thread) | ThreadChanged(thread=thread)
             ):
                 self.thread = thread
             case Emitted(data=ThreadReverted(last_turn_id=last)):
-                self._drop_behind(last)
+                self.turns.drop_behind(last)
             case ItemOpened(item=item):
-                self._live_turn(item.turn_id)
+                self.turns.live(item.turn_id)
             case ItemClosed(item=item):
                 self._live_item(item)
             case _:
                 pass
 
-    def _drop_behind(self, turn_id: str) -> None:
-        """Turns were taken back at our wish: what came behind this one is gone."""
-        if turn_id not in self._turns:
-            self._turns.clear()  # all that was told came later
-            self._based = False
-            return
-        told = list(self._turns)
-        for gone in told[told.index(turn_id) + 1 :]:
-            del self._turns[gone]
-
-    def _live_turn(self, turn_id: str) -> ToldTurn:
-        self._based = True
-        told = self._turns.get(turn_id)
-        if told is None:
-            told = self._begin(turn_id)
-            self._forget_old()  # a goal's loop starts turns for hours, and nobody looks
-        told.live = True
-        return told
-
     def _live_item(self, item: Item) -> None:
-        told = self._live_turn(item.turn_id)
+        told = self.turns.live(item.turn_id)
         told.unstable = told.unstable or item.stable_id is False
         if told.items is not None:
             told.items[item.id] = ToldItem(item.status, None)
 
     # what history shows
-
-    def lacks(self, turns: Sequence[Turn], *, since: int | None) -> bool:
-        """Whether a page of the newest turns does not reach back to what was told."""
-        if self._based:
-            return bool(self._turns) and not any(one.id in self._turns for one in turns)
-        return since is not None and all(began_after(one, since) for one in turns)
 
     def advance(
         self,
@@ -137,78 +101,49 @@ class Told:
         """
         events: list[RuntimeEvent] = []
         turns = [*reversed(now.turns)]
-        if self._turns and not turns:
+        if self.turns and not turns:
             return []  # no thread loses all of its turns: a read that failed quietly
-        if not self._based:
+        if not self.turns.is_based:
             self._base(turns, now.others, since)
-        fresh = self._fresh(turns)
+        fresh = self.turns.fresh(turns)
         if fresh is None:
             events.append(self._notice("historyGap", GAP, at))
-            self._turns.clear()
+            self.turns.clear()
             self._base(turns, now.others, None)
             fresh = turns
         if self.thread is None and since == 0:
             events.append(self._event(ThreadStarted(thread=self._stands(now)), at))
             looks_new = False
-        events += self._taken_back(turns, at)
+        if (last := self.turns.taken_back(turns)) is not None:
+            data = ThreadReverted(thread_id=self.thread_id, last_turn_id=last)
+            events.append(self._event(data, at))
+            events.append(self._notice("threadReverted", TAKEN_BACK, at))
         for turn in fresh:
             newest = turn is turns[-1]
             events += self._turn(turn, now.others, at, newest=newest, certain=certain)
-        self._forget_old()
+        self.turns.forget_old()
         return events + self._changed(now, at, quiet=certain, looks_new=looks_new)
 
     def _base(self, turns: Sequence[Turn], others: Others, since: int | None) -> None:
-        self._based = True
+        self.turns.is_based = True
         for turn in turns:
             if since is not None and began_after(turn, since):
                 return
             judged = judged_turn(turn, others, newest=turn is turns[-1])
-            told = self._begin(turn.id)
+            told = self.turns.begin(turn.id)
             told.ended = None if judged.status in RUNS else judged.status
             for item in ended_items(turn, running=told.ended is None):
                 self._meet(item, told=True)
                 assert told.items is not None
                 told.items[item.id] = ToldItem(item.status, look_of(item))
 
-    def _fresh(self, turns: Sequence[Turn]) -> Sequence[Turn] | None:
-        """Return the turns from the first told one on; older ones were before the base.
-
-        `None` where the told ones and these do not meet.
-        """
-        for index, turn in enumerate(turns):
-            if turn.id in self._turns:
-                return turns[index:]
-        return None if self._turns else turns
-
-    def _taken_back(self, turns: Sequence[Turn], at: int) -> list[RuntimeEvent]:
-        """Say once that turns are gone which history itself had shown: a revert."""
-        shown = {turn.id for turn in turns}
-        told = list(self._turns)
-        behind = next((i for i, one in enumerate(told) if one in shown), len(told))
-        gone = [
-            one
-            for one in told[behind:]
-            if one not in shown and not self._turns[one].live
-        ]
-        self._missing = self._missing + 1 if gone else 0
-        if self._missing <= DOUBTS:
-            return []
-        self._missing = 0
-        for turn_id in gone:
-            del self._turns[turn_id]
-        last = next(
-            one for one in reversed(told[: told.index(gone[0])]) if one in shown
-        )
-        data = ThreadReverted(thread_id=self.thread_id, last_turn_id=last)
-        return [self._event(data, at), self._notice("threadReverted", TAKEN_BACK, at)]
-
     def _turn(
         self, turn: Turn, others: Others, at: int, *, newest: bool, certain: bool
     ) -> Iterator[RuntimeEvent]:
         judged = judged_turn(turn, others, newest=newest)
-        told = self._turns.get(turn.id)
+        told = self.turns.get(turn.id)
         if told is None:
-            told = self._begin(turn.id)
+            told = self.turns.begin(turn.id)
             yield self._event(TurnStarted(turn=begun(judged)), at)
         if told.items is None:
             return
@@ -284,7 +219,7 @@ class Told:
         newest = now.turns[0] if now.turns else None
         if newest is not None:
             newest = judged_turn(newest, now.others, newest=True)
-            told = self._turns.get(newest.id)
+            told = self.turns.get(newest.id)
             if told is not None and newest.inferred:
                 status = told.ended
                 if status is None and newest.status is TurnStatus.INTERRUPTED:
@@ -294,17 +229,6 @@ class Told:
         return thread.model_copy(update={"root_id": self.root} if self.root else {})
 
     # the record
-
-    def _begin(self, turn_id: str) -> ToldTurn:
-        told = self._turns[turn_id] = ToldTurn()
-        return told
-
-    def _forget_old(self) -> None:
-        """Older turns keep their name only: history is not compared so far back."""
-        for turn_id in list(self._turns)[:-FULL_TURNS]:
-            self._turns[turn_id].items = None
-        for turn_id in list(self._turns)[:-TURNS_TOLD]:
-            del self._turns[turn_id]
 
     def _meet(self, item: Item, *, told: bool) -> None:
         """Learn the sub-agents that an item speaks of."""

@@ -55,7 +55,7 @@ class Snapshots:
         while not turns or (
             cursor is not None
             and len(turns) < TURNS_REACHED
-            and told.lacks(turns, since=since)
+            and told.turns.lacks(turns, since=since)
         ):
             page = await self._supervisor.reader.list_turns(
                 thread_id,

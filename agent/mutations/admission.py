@@ -10,21 +10,26 @@ What all have in common up to the look is `passage`. From there on a module for 
 """
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 from agent.access.scopes import Caller
 from agent.mutations.background_commands import BackgroundCommands
 from agent.mutations.outcomes import Outcomes
 from agent.mutations.passage import Mutation, Passage
+from agent.mutations.thread_acts import ThreadActs
+from agent.mutations.thread_fork import ThreadFork, check_thread_fork
 from agent.mutations.thread_goal import ThreadGoal
 from agent.mutations.thread_revert import ThreadRevert
 from agent.mutations.thread_runs import ThreadRuns, check_review_start
 from agent.mutations.thread_settings import SettingsChange, check_settings_change
 from agent.mutations.thread_start import ThreadStart, check_thread_start
+from agent.mutations.thread_wishes import Wish
 from agent.mutations.turn_interrupt import TurnInterrupt
 from agent.mutations.turn_start import TurnStart, check_turn_start
 from agent.mutations.turn_steer import TurnSteer, check_turn_steer
 from agent.queue.message_queue import MessageQueue
 from transport.protocol import background, goals, methods, queue, reviews, thread_acts
+from transport.protocol.base import ThreadMutationParams, WireModel
 from transport.protocol.threads import (
     ThreadResult,
     ThreadSettingsParams,
@@ -40,6 +45,9 @@ from transport.protocol.turns import (
     TurnSteerResult,
 )
 
+P = TypeVar("P", bound=ThreadMutationParams)
+R = TypeVar("R", bound=WireModel)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acts:
@@ -49,6 +57,8 @@ class Acts:
     turn_steer: TurnSteer
     turn_interrupt: TurnInterrupt
     thread_start: ThreadStart
+    thread_fork: ThreadFork
+    thread_acts: ThreadActs
     settings: SettingsChange
     runs: ThreadRuns
     revert: ThreadRevert
@@ -113,6 +123,32 @@ class Admission:
             check=check_thread_start,
             run=self._acts.thread_start.run,
             settled=self._outcomes.begun,
+        )
+        return await self._passage.go(caller, params, mutation)
+
+    async def fork(
+        self, caller: Caller, params: thread_acts.ThreadForkParams
+    ) -> thread_acts.ThreadForkResult:
+        """Go on from a copy of a thread, as one act."""
+        mutation = Mutation(
+            method=methods.THREAD_FORK,
+            check=check_thread_fork,
+            look=self._acts.thread_fork.look,
+            run=self._acts.thread_fork.run,
+            settled=self._outcomes.forked,
+            locks=False,
+        )
+        return await self._passage.go(caller, params, mutation)
+
+    async def fulfil(self, caller: Caller, wish: Wish[P, R], params: P) -> R:
+        """Rename, archive, unarchive or delete a thread."""
+        act = self._acts.thread_acts.act(wish)
+        mutation = Mutation(
+            method=wish.method,
+            check=act.check,
+            run=act.run,
+            settled=act.settled,
+            leaves_nothing=wish.leaves_nothing,
         )
         return await self._passage.go(caller, params, mutation)
 

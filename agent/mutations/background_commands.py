@@ -31,7 +31,7 @@ class BackgroundCommands:
         """Return those of a thread and its sub-agents. Raises: Refusal."""
         head = self._head()
         await self._way.sight.thread(caller, params.thread_id)
-        lease = self._way.pool.lease_of(params.thread_id)
+        lease = self._way.leases.lease_of(params.thread_id)
         if lease is None:
             return BackgroundListResult(commands=[], head=head)
         with lease.used() as writer:
@@ -46,7 +46,7 @@ class BackgroundCommands:
     ) -> BackgroundStopResult:
         """End one; the gate may be closed. Raises: Refusal."""
         check_alive(caller)
-        lease = self._way.pool.lease_of(params.thread_id)
+        lease = self._way.leases.lease_of(params.thread_id)
         if lease is None:
             raise self._not_ours(params)
 

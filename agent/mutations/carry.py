@@ -100,7 +100,7 @@ class Carrier:
             if lease.runs_nothing:
                 await self._pool.end(lease, lost=lost)
             else:
-                self._pool.leave(lease)
+                lease.leave()
 
     def _verdict(
         self, flight: Flight, failure: Exception | None, *, unknown: bool

@@ -12,7 +12,7 @@ from adapter.errors import AdapterError, CodexRefusedError
 from adapter.runtime.reader import PendingWork
 from adapter.runtime.threads import Loaded
 from agent.app_servers.lease import Lease
-from agent.app_servers.lease_pool import LeasePool
+from agent.app_servers.lease_registry import LeaseRegistry
 from agent.app_servers.supervisor import Supervisor
 from agent.mutations.refusals import failed_before, other_last_turn, running
 from agent.records.ledger import Ledger
@@ -84,12 +84,12 @@ class NewestTurns:
         self,
         *,
         supervisor: Supervisor,
-        pool: LeasePool,
+        leases: LeaseRegistry,
         ledger: Ledger,
         now_ms: Callable[[], int],
     ) -> None:
         self._supervisor = supervisor
-        self._pool = pool
+        self._leases = leases
         self._ledger = ledger
         self._now_ms = now_ms
 
@@ -107,7 +107,7 @@ class NewestTurns:
 
     async def hidden(self, thread_id: str, expected: str | None) -> str | None:
         """Return the expected turn where a crash of ours may hide it from the reader."""
-        if expected is None or not self._pool.ended_unclean(thread_id):
+        if expected is None or not self._leases.ended_unclean(thread_id):
             return None
         return expected if await self._ledger.is_ours(thread_id, expected) else None
 
@@ -148,7 +148,7 @@ class NewestTurns:
             return False
         # Its id was never told: an empty turn behind the last known one, in a thread
         # whose last writer of ours did not end by itself.
-        died = self._pool.ended_unclean(thread_id)
+        died = self._leases.ended_unclean(thread_id)
         return died or await self._ledger.has_unknown(thread_id)
 
 

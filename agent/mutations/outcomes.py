@@ -119,7 +119,7 @@ class Outcomes:
     ) -> Settled[TurnResult]:
         """An interrupt: the turn has ended, however it came to that."""
         thread_id, turn_id = params.thread_id, params.turn_id
-        lease = self._way.pool.lease_of(thread_id)
+        lease = self._way.leases.lease_of(thread_id)
         if lease is not None and lease.writer is not None:
             if lease.writer.live_turn(turn_id) is not None:
                 return Settled()
@@ -134,7 +134,7 @@ class Outcomes:
         self, _caller: Caller, params: BackgroundStopParams, _row: KeyRow
     ) -> Settled[BackgroundStopResult]:
         """A background command: it lives in a writer of ours, or nowhere."""
-        lease = self._way.pool.lease_of(params.thread_id)
+        lease = self._way.leases.lease_of(params.thread_id)
         if lease is not None:
             with lease.used() as writer:
                 left = await writer.background_commands(params.thread_id)
@@ -173,7 +173,7 @@ class Outcomes:
     ) -> Settled[ThreadResult]:
         """Settings: only a writer that has the thread loaded tells them."""
         folder = await self._way.folder(caller, params.cwd)
-        lease = self._way.pool.lease_of(params.thread_id)
+        lease = self._way.leases.lease_of(params.thread_id)
         if lease is None or lease.thread is None or lease.key != params.thread_id:
             return Settled()
         now = lease.settings
@@ -237,7 +237,7 @@ class Outcomes:
 
     async def _turn(self, thread_id: str, turn_id: str) -> Turn | None:
         """Return a turn without its items: as it runs, else as history has it."""
-        lease = self._way.pool.lease_of(thread_id)
+        lease = self._way.leases.lease_of(thread_id)
         if lease is not None and lease.writer is not None:
             live = lease.writer.live_turn(turn_id)
             if live is not None:

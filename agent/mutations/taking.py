@@ -43,7 +43,7 @@ class Taking:
         """Hold an idle thread's lease in use for the block. Raises: Refusal."""
         check_alive(caller)
         self._way.keeper.check(wanted.thread_id)
-        lease = self._way.pool.lease_of(wanted.thread_id)
+        lease = self._way.leases.lease_of(wanted.thread_id)
         if lease is not None:
             check_root(lease, wanted.thread_id)
             with lease.used():
@@ -117,7 +117,7 @@ class Taking:
             lost = isinstance(exc, ThreadOwnedElsewhere)
             await self._way.carrier.leave_nothing(lease, lost=lost)  # noqa: ASYNC102 - shields itself, with a deadline
             if loaded is not None and lease.unwanted and not lease.ended.is_set():
-                self._way.pool.hold(lease, loaded)  # others' work: it is shown
+                self._way.leases.hold(lease, loaded)  # others' work: it is shown
             raise
         lease.has_goal = pending.goal is not None
         flight.row = replace(flight.row, last_turn=last)
@@ -129,8 +129,7 @@ class Taking:
             return await lease.started_writer.resume(thread_id, guard=guard)
         except AdapterError as exc:
             if is_lock(exc):
-                holder = self._way.watch.holders([thread_id]).get(thread_id)
-                raise owned_elsewhere(thread_id, holder) from exc
+                raise owned_elsewhere(thread_id, self._way.holder(thread_id)) from exc
             raise self._way.failed_before(exc, thread_id) from exc
 
     def _notice_foreign(self, thread_id: str) -> None:

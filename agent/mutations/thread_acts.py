@@ -18,7 +18,6 @@ from agent.app_servers.lease import Lease
 from agent.limits import LEASE_IDLE_S
 from agent.mutations.carry import Sent
 from agent.mutations.newest_turn import check_idle
-from agent.mutations.passage import Mutation, Passage
 from agent.mutations.refusals import is_lock, owned_elsewhere, running
 from agent.mutations.thread_wishes import Wish
 from agent.mutations.way import Way
@@ -33,30 +32,19 @@ R = TypeVar("R", bound=WireModel)
 
 
 class ThreadActs:
-    """Carries wishes out, one at a time on one thread. `judged`: threads as they stand."""
+    """All of them, by what is wished. `judged`: threads as they stand."""
 
-    def __init__(
-        self, way: Way, passage: Passage, *, judged: Callable[[Thread], Thread]
-    ) -> None:
+    def __init__(self, way: Way, *, judged: Callable[[Thread], Thread]) -> None:
         self._way = way
-        self._passage = passage
         self._judged = judged
 
-    async def run(self, caller: Caller, wish: Wish[P, R], params: P) -> R:
-        """Go the way of a mutation, once for its key. Raises: Refusal."""
-        going = _Going(self._way, wish, self._judged)
-        mutation = Mutation(
-            method=wish.method,
-            check=going.check,
-            run=going.run,
-            settled=going.settled,
-            leaves_nothing=wish.leaves_nothing,
-        )
-        return await self._passage.go(caller, params, mutation)
+    def act(self, wish: Wish[P, R]) -> "ThreadAct[P, R]":
+        """Return the act that carries the wish out."""
+        return ThreadAct(self._way, wish, self._judged)
 
 
-class _Going(Generic[P, R]):
-    """One kind of wish on its way."""
+class ThreadAct(Generic[P, R]):
+    """One kind of act, under the lock of its thread."""
 
     def __init__(
         self, way: Way, wish: Wish[P, R], judged: Callable[[Thread], Thread]
@@ -78,7 +66,7 @@ class _Going(Generic[P, R]):
         if wish.is_so(before, params):
             return wish.result(self._judged(before))
         wish.check_thread(before)
-        lease = self._way.pool.lease_of(thread_id)
+        lease = self._way.leases.lease_of(thread_id)
         if wish.ends_lease and lease is not None:
             await self._let_go(lease, thread_id)
 
@@ -112,8 +100,7 @@ class _Going(Generic[P, R]):
             if not is_lock(exc):
                 raise
             thread_id = params.thread_id
-            holder = self._way.watch.holders([thread_id]).get(thread_id)
-            raise owned_elsewhere(thread_id, holder) from exc
+            raise owned_elsewhere(thread_id, self._way.holder(thread_id)) from exc
 
     async def _has_happened(self, params: P) -> bool:
         try:
@@ -129,7 +116,7 @@ class _Going(Generic[P, R]):
         if self._wish.leaves_nothing:
             return self._wish.result(None)
         wished = self._wish.applied(before, params)
-        lease = self._way.pool.lease_of(params.thread_id)
+        lease = self._way.leases.lease_of(params.thread_id)
         if lease is not None and lease.key == params.thread_id:
             lease.renamed = wished.title
         try:

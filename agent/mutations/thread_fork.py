@@ -6,6 +6,7 @@ told it, and where its message is not sent it is deleted again, by that id alone
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 
 import trio
 
@@ -16,8 +17,6 @@ from adapter.runtime.writer import ThreadWriter
 from agent.access.scopes import Caller, check_alive, check_settings
 from agent.limits import UNDO_S
 from agent.mutations.carry import Sent
-from agent.mutations.outcomes import Outcomes
-from agent.mutations.passage import Mutation, Passage
 from agent.mutations.refusals import turn_not_found
 from agent.mutations.sizes import check_schema, check_size
 from agent.mutations.way import Way, turn_wishes
@@ -26,6 +25,13 @@ from transport.errors import InvalidParams, OutcomeUnknown, Refusal
 from transport.protocol.methods import THREAD_FORK
 from transport.protocol.thread_acts import ThreadForkParams, ThreadForkResult
 from transport.protocol.threads import Thread
+
+
+def check_thread_fork(_caller: Caller, params: ThreadForkParams) -> None:
+    """Raise `TooLarge`, `InvalidParams` for what can be asked of no thread."""
+    check_size(params.input)
+    check_schema(params.output_schema)
+    _check_turns(params)
 
 
 @dataclass(slots=True)
@@ -38,34 +44,22 @@ class _Made:
 class ThreadFork:
     """`thread/fork`."""
 
-    def __init__(self, way: Way, passage: Passage, outcomes: Outcomes) -> None:
+    def __init__(self, way: Way) -> None:
         self._way = way
-        self._passage = passage
-        self._outcomes = outcomes
 
-    async def run(self, caller: Caller, params: ThreadForkParams) -> ThreadForkResult:
-        """Go the way of a mutation, once for its key. Raises: Refusal."""
-        mutation = Mutation(
-            method=THREAD_FORK,
-            check=_check_fork,
-            look=self._look,
-            run=self._attempt,
-            settled=self._outcomes.forked,
-            locks=False,
-        )
-        return await self._passage.go(caller, params, mutation)
-
-    async def _look(
+    async def look(
         self, caller: Caller, params: ThreadForkParams, source: Thread
     ) -> None:
+        """Look at the gate and the message before a writer is started. Raises: Refusal."""
         check_alive(caller)
         self._way.keeper.check(params.thread_id)
         folder = await self._way.folder(caller, params.cwd)
         await self._way.inputs.prepare(caller, params.input, folder or source.cwd)
 
-    async def _attempt(
+    async def run(
         self, caller: Caller, params: ThreadForkParams, flight: Flight
     ) -> ThreadForkResult:
+        """Go the way, from the copy to the record. Raises: Refusal."""
         folder = await self._way.folder(caller, params.cwd)
         guard = self._way.guard(caller)
         lease = await self._way.open(caller, None, guard)
@@ -83,19 +77,16 @@ class ThreadFork:
             check_settings(caller, loaded.settings, self._way.inside(caller))
             where = folder or loaded.settings.cwd
             parts = await self._way.inputs.prepare(caller, params.input, where)
-            self._way.sight.learn([loaded.thread])
-            self._way.hold(lease, loaded)
-            turn = await writer.start_turn(
+            send = partial(
+                writer.start_turn,
                 parts,
                 client_key=params.request_key,
                 guard=sent.behind(guard),
                 wishes=turn_wishes(params, folder),
                 output_schema=params.output_schema,
             )
-            thread = self._way.now(lease)
-            result = ThreadForkResult(
-                thread=thread.model_copy(update={"last_turn_id": turn.id}), turn=turn
-            )
+            thread, turn = await self._way.first_turn(lease, loaded, send)
+            result = ThreadForkResult(thread=thread, turn=turn)
             await self._way.record(caller, flight, result, turn)
             return result
 
@@ -141,12 +132,6 @@ async def _fork(
     except TurnUnknownError as exc:
         wanted = params.through_turn_id or params.before_turn_id
         raise turn_not_found(wanted) from exc
-
-
-def _check_fork(_caller: Caller, params: ThreadForkParams) -> None:
-    check_size(params.input)
-    check_schema(params.output_schema)
-    _check_turns(params)
 
 
 def _check_turns(params: ThreadForkParams) -> None:

@@ -113,13 +113,13 @@ class ThreadGoal:
     ) -> Lease | None:
         """Return our lease of the thread, if any; refuse what is somebody else's."""
         check_alive(caller)
-        lease = self._way.pool.lease_of(thread_id)
+        lease = self._way.leases.lease_of(thread_id)
         if lease is not None and lease.key != thread_id:
             lease = None  # a sub-agent's own goal, which its parent's writer has not
         if lease is None or not ends_work:
             self._way.keeper.check(thread_id)
         if lease is None:
-            holder = self._way.watch.holders([thread_id]).get(thread_id)
+            holder = self._way.holder(thread_id)
             if holder is not None:
                 raise owned_elsewhere(thread_id, holder)
         return lease

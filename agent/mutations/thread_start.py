@@ -4,6 +4,8 @@ PROTOCOL.md sections 3 and 4. Without a turn Codex stores no thread: a refusal o
 leaves nothing.
 """
 
+from functools import partial
+
 from adapter.runtime.threads import NewThread, Wishes
 from agent.access.scopes import Caller, check_alive, check_settings, check_wishes
 from agent.mutations.carry import Sent
@@ -47,19 +49,16 @@ class ThreadStart:
             check_settings(caller, loaded.settings, self._way.inside(caller))
             parts = await self._way.inputs.prepare(caller, params.input, folder)
             await self._way.ledger.note_thread(flight, loaded.thread.id)
-            self._way.sight.learn([loaded.thread])
-            self._way.hold(lease, loaded)
-            turn = await writer.start_turn(
+            send = partial(
+                writer.start_turn,
                 parts,
                 client_key=params.request_key,
                 guard=sent.behind(guard),
                 wishes=Wishes(mode=params.mode),
                 output_schema=params.output_schema,
             )
-            thread = self._way.now(lease)
-            result = ThreadStartResult(
-                thread=thread.model_copy(update={"last_turn_id": turn.id}), turn=turn
-            )
+            thread, turn = await self._way.first_turn(lease, loaded, send)
+            result = ThreadStartResult(thread=thread, turn=turn)
             await self._way.record(caller, flight, result, turn)
             return result
 

@@ -38,7 +38,7 @@ class TurnInterrupt:
     ) -> TurnResult:
         """Stop the turn and return it, ended. Raises: Refusal."""
         check_alive(caller)
-        lease = self._way.pool.lease_of(params.thread_id)
+        lease = self._way.leases.lease_of(params.thread_id)
         if lease is None or not lease.started_writer.knows_turn(params.turn_id):
             raise self._not_ours(params.thread_id)
 
@@ -87,7 +87,7 @@ class TurnInterrupt:
         return await writer.interrupt(turn_id)
 
     def _not_ours(self, thread_id: str) -> Refusal:
-        holder = self._way.watch.holders([thread_id]).get(thread_id)
+        holder = self._way.holder(thread_id)
         if holder is not None:
             return owned_elsewhere(thread_id, holder)
         return running(None, _NOT_RUNNING)
@@ -95,7 +95,7 @@ class TurnInterrupt:
     async def run_for(self, device_id: str) -> list[str]:
         """Interrupt what this device started (`revoke --stop`); return the turns."""
         stopped: list[str] = []
-        for lease in self._way.pool.held():
+        for lease in self._way.leases.held():
             turn_id = lease.writer.running_turn_id if lease.writer else None
             if turn_id is None or self._way.starter_of(turn_id) != device_id:
                 continue

@@ -4,8 +4,8 @@ Sent with the id of the turn that is meant, never as turn/start: Codex takes tha
 steer of whatever runs, and says nothing.
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
 
 from adapter.calls.refusals import not_steerable
 from adapter.errors import CodexRefusedError
@@ -20,7 +20,7 @@ from agent.mutations.taking import check_root
 from agent.mutations.way import Way
 from agent.records.ledger import Flight
 from transport.errors import Refusal
-from transport.protocol.methods import TURN_START, TURN_STEER
+from transport.protocol.base import WireModel
 from transport.protocol.threads import Thread
 from transport.protocol.turns import (
     TurnStartParams,
@@ -29,6 +29,7 @@ from transport.protocol.turns import (
     TurnSteerResult,
 )
 
+R = TypeVar("R", bound=WireModel)
 _NOT_RUNNING: Final = "This turn does not run (any more); nothing was sent."
 _TAKES_NONE: Final = (
     "A review or a compaction runs, and takes no words; nothing was sent. Wait for its "
@@ -50,7 +51,7 @@ class TurnSteer:
 
     def running_turn_id(self, thread_id: str) -> str | None:
         """Return the turn that a writer of ours runs in this thread now."""
-        lease = self._way.pool.lease_of(thread_id)
+        lease = self._way.leases.lease_of(thread_id)
         if lease is None or lease.writer is None or lease.key != thread_id:
             return None
         return lease.writer.running_turn_id
@@ -66,23 +67,9 @@ class TurnSteer:
     ) -> TurnSteerResult:
         """Steer exactly this turn. Raises: Refusal."""
         lease = self._lease(caller, params.thread_id, params.turn_id)
-
-        async def steps(sent: Sent) -> TurnSteerResult:
-            parts = await self._way.inputs.prepare(
-                caller, params.input, lease.settings.cwd
-            )
-            await self._way.ledger.hand(flight, TURN_STEER.name)
-            steered = await self._send(
-                caller, lease, params.turn_id, parts, params.request_key, sent
-            )
-            result = TurnSteerResult(turn=steered.turn, pending=steered.pending or None)
-            await self._way.ledger.done(flight, result, steered.turn.id)
-            return result
-
-        with lease.used():
-            return await self._way.carrier.carry(
-                flight, lease, steps, ends_writer=False
-            )
+        return await self._carry(
+            caller, params, params.turn_id, lease, flight, _as_steered
+        )
 
     async def run_start(
         self, caller: Caller, params: TurnStartParams, turn_id: str, flight: Flight
@@ -91,20 +78,26 @@ class TurnSteer:
         lease = self._lease(caller, params.thread_id, turn_id)
         if params.expected_last_turn_id not in (None, turn_id):
             raise other_last_turn(running_turn(lease))
+        return await self._carry(caller, params, turn_id, lease, flight, _as_started)
 
-        async def steps(sent: Sent) -> TurnStartResult:
+    async def _carry(
+        self,
+        caller: Caller,
+        params: TurnSteerParams | TurnStartParams,
+        turn_id: str,
+        lease: Lease,
+        flight: Flight,
+        result_of: Callable[[Steered], R],
+    ) -> R:
+        async def steps(sent: Sent) -> R:
             parts = await self._way.inputs.prepare(
                 caller, params.input, lease.settings.cwd
             )
-            await self._way.ledger.hand(flight, TURN_START.name)
+            await self._way.ledger.hand(flight, flight.row.method)
             steered = await self._send(
                 caller, lease, turn_id, parts, params.request_key, sent
             )
-            result = TurnStartResult(
-                turn=steered.turn,
-                delivery=_STEERED,
-                pending=steered.pending or None,
-            )
+            result = result_of(steered)
             await self._way.ledger.done(flight, result, steered.turn.id)
             return result
 
@@ -117,7 +110,7 @@ class TurnSteer:
         """Return the lease in which this turn runs. Raises: Refusal."""
         check_alive(caller)
         self._way.keeper.check(thread_id)
-        lease = self._way.pool.lease_of(thread_id)
+        lease = self._way.leases.lease_of(thread_id)
         if lease is None:
             raise self._not_ours(thread_id)
         check_root(lease, thread_id)
@@ -128,7 +121,7 @@ class TurnSteer:
         return lease
 
     def _not_ours(self, thread_id: str) -> Refusal:
-        holder = self._way.watch.holders([thread_id]).get(thread_id)
+        holder = self._way.holder(thread_id)
         if holder is not None:
             return owned_elsewhere(thread_id, holder)
         return running(None, _NOT_RUNNING)
@@ -155,3 +148,13 @@ class TurnSteer:
             if not_steerable(exc):
                 raise running(turn, _TAKES_NONE) from exc
             raise
+
+
+def _as_steered(steered: Steered) -> TurnSteerResult:
+    return TurnSteerResult(turn=steered.turn, pending=steered.pending or None)
+
+
+def _as_started(steered: Steered) -> TurnStartResult:
+    return TurnStartResult(
+        turn=steered.turn, delivery=_STEERED, pending=steered.pending or None
+    )

@@ -14,6 +14,7 @@ from agent.access.scopes import Caller, check_alive
 from agent.access.sight import Sight
 from agent.app_servers.lease import Lease
 from agent.app_servers.lease_pool import LeasePool
+from agent.app_servers.lease_registry import LeaseRegistry
 from agent.app_servers.supervisor import Supervisor
 from agent.gate.gatekeeper import GateKeeper
 from agent.gate.writers import Watch
@@ -32,7 +33,7 @@ from transport.protocol.events import (
     ThreadChanged,
     ThreadReverted,
 )
-from transport.protocol.gateway import LeaseState
+from transport.protocol.gateway import LeaseState, Writer
 from transport.protocol.thread_acts import ThreadForkParams
 from transport.protocol.threads import Thread
 from transport.protocol.turns import Turn, TurnStartParams
@@ -49,6 +50,7 @@ class Way:
         *,
         supervisor: Supervisor,
         keeper: GateKeeper,
+        leases: LeaseRegistry,
         pool: LeasePool,
         sight: Sight,
         watch: Watch,
@@ -60,6 +62,7 @@ class Way:
     ) -> None:
         self._hand_over = hand_over
         self.keeper = keeper
+        self.leases = leases
         self.pool = pool
         self.sight = sight
         self.watch = watch
@@ -68,7 +71,7 @@ class Way:
         self.supervisor = supervisor
         self.carrier = Carrier(ledger=ledger, pool=pool, now_ms=now_ms)
         self.newest = NewestTurns(
-            supervisor=supervisor, pool=pool, ledger=ledger, now_ms=now_ms
+            supervisor=supervisor, leases=leases, ledger=ledger, now_ms=now_ms
         )
         self._emit = emit
         self._now_ms = now_ms
@@ -87,6 +90,10 @@ class Way:
             self.keeper.check(thread_id)
 
         return guard
+
+    def holder(self, thread_id: str) -> Writer | None:
+        """Return the other program that has the thread, if one is known."""
+        return self.watch.holders([thread_id]).get(thread_id)
 
     def inside(self, caller: Caller) -> Callable[[str], bool]:
         """Return the test whether a folder lies inside the caller's roots."""
@@ -110,14 +117,24 @@ class Way:
 
     def hold(self, lease: Lease, loaded: Loaded) -> None:
         """The thread is loaded. Raises: CodexUnavailable: the writer has died since."""
-        if self.pool.state(lease.key) is not LeaseState.LOADING:
+        if self.leases.state(lease.key) is not LeaseState.LOADING:
             raise writer_down("it ended by itself", at_ms=self._now_ms())
-        self.pool.hold(lease, loaded)
+        self.leases.hold(lease, loaded)
+
+    async def first_turn(
+        self, lease: Lease, loaded: Loaded, send: Callable[[], Awaitable[Turn]]
+    ) -> tuple[Thread, Turn]:
+        """Hold a thread that was just made, and send its first turn; return both."""
+        self.sight.learn([loaded.thread])
+        self.hold(lease, loaded)
+        turn = await send()
+        thread = self.now(lease).model_copy(update={"last_turn_id": turn.id})
+        return thread, turn
 
     def now(self, lease: Lease) -> Thread:
         """Return a held lease's thread as it is now."""
         assert lease.thread is not None
-        return self.pool.dressed(lease, lease.thread)
+        return self.leases.dressed(lease, lease.thread)
 
     def _shown(self, caller: Caller, refusal: Overloaded) -> Overloaded:
         """Name only those busy threads that exist for the caller."""

@@ -23,6 +23,7 @@ from agent.mutations.turn_interrupt import TurnInterrupt
 from agent.mutations.turn_start import TurnStart
 from agent.mutations.turn_steer import TurnSteer
 from agent.mutations.way import Way
+from agent.queue.backlog import Backlog
 from agent.queue.message_queue import MessageQueue
 from agent.queue.queue_table import QueueTable
 from agent.records.ledger import Ledger
@@ -38,8 +39,7 @@ class Mutations:
 
     acts: Acts
     admission: Admission
-    thread_acts: ThreadActs
-    thread_fork: ThreadFork
+    backlog: Backlog
 
 
 def build_way(
@@ -49,6 +49,7 @@ def build_way(
     return Way(
         supervisor=ground.supervisor,
         keeper=ground.keeper,
+        leases=ground.leases,
         pool=ground.pool,
         sight=ground.sight,
         watch=ground.eyes,
@@ -66,16 +67,17 @@ def build_mutations(
     """Wire all that go this way. Raises: StoreUnavailableError."""
     passage = Passage(way, ground.locks)
     outcomes = Outcomes(way, judged=judged)
-    acts = _acts(given, way, judged)
+    table = QueueTable(given.store)
+    backlog = _backlog(given, way.ledger, table)
+    acts = _acts(given, way, judged, table, backlog)
     return Mutations(
-        acts=acts,
-        admission=Admission(passage, acts, outcomes),
-        thread_acts=ThreadActs(way, passage, judged=judged),
-        thread_fork=ThreadFork(way, passage, outcomes),
+        acts=acts, admission=Admission(passage, acts, outcomes), backlog=backlog
     )
 
 
-def _acts(given: Given, way: Way, judged: Judged) -> Acts:
+def _acts(
+    given: Given, way: Way, judged: Judged, table: QueueTable, backlog: Backlog
+) -> Acts:
     taking = Taking(way)
     steer = TurnSteer(way)
     return Acts(
@@ -83,22 +85,23 @@ def _acts(given: Given, way: Way, judged: Judged) -> Acts:
         turn_steer=steer,
         turn_interrupt=TurnInterrupt(way),
         thread_start=ThreadStart(way),
+        thread_fork=ThreadFork(way),
+        thread_acts=ThreadActs(way, judged=judged),
         settings=SettingsChange(way, taking),
         runs=ThreadRuns(way, taking),
         revert=ThreadRevert(way, taking, judged=judged),
         goal=ThreadGoal(way, taking, head=given.head),
         background=BackgroundCommands(way, head=given.head),
-        queue=_queue(given, way),
+        queue=MessageQueue(table, backlog, way, head=given.head, now_ms=given.now_ms),
     )
 
 
-def _queue(given: Given, way: Way) -> MessageQueue:
-    return MessageQueue(
-        QueueTable(given.store),
-        way,
+def _backlog(given: Given, ledger: Ledger, table: QueueTable) -> Backlog:
+    return Backlog(
+        table,
         emit=given.emit,
-        head=given.head,
         now_ms=given.now_ms,
+        age_ms=lambda: ledger.ages().most,
         insist=given.insist,
         run=given.run,
     )

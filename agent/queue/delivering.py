@@ -15,11 +15,11 @@ from pydantic import ValidationError
 
 from adapter.runtime.events import Emitted, RuntimeEvent
 from agent.access.scopes import Caller
-from agent.app_servers.lease_pool import LeasePool
+from agent.app_servers.lease_registry import LeaseRegistry
 from agent.gate.gatekeeper import GateKeeper
 from agent.gate.writers import Watch
 from agent.limits import QUEUE_LOCK_S, QUEUE_RETRY_S, QUEUE_SLOW_S
-from agent.queue.message_queue import MessageQueue
+from agent.queue.backlog import Backlog
 from agent.queue.queue_book import Waiting
 from agent.sessions.acts import Acts
 from transport.errors import (
@@ -49,22 +49,22 @@ class Delivering:
 
     def __init__(
         self,
-        queue: MessageQueue,
+        backlog: Backlog,
         *,
         deliver: Deliver,
         keeper: GateKeeper,
-        pool: LeasePool,
+        leases: LeaseRegistry,
         watch: Watch,
     ) -> None:
-        self._queue = queue
+        self._backlog = backlog
         self._deliver = deliver
         self._keeper = keeper
-        self._pool = pool
+        self._leases = leases
         self._watch = watch
         self._news = trio.Event()
         self._again: dict[str, float] = {}  # thread → not before
-        queue.changed = self.ring
-        pool.listen(self._happened)
+        backlog.changed = self.ring
+        leases.listen(self._happened)
 
     def ring(self) -> None:
         """Something may have become possible: look again."""
@@ -75,8 +75,8 @@ class Delivering:
             return
         if not isinstance(event.data, TurnCompleted | ThreadChanged):
             return
-        if self._queue.book.of_thread(event.thread_id):
-            lease = self._pool.lease_of(event.thread_id)
+        if self._backlog.book.of_thread(event.thread_id):
+            lease = self._leases.lease_of(event.thread_id)
             if (
                 lease is None
                 or lease.writer is None
@@ -96,10 +96,10 @@ class Delivering:
         task_status.started()
         while True:
             self._news = trio.Event()
-            await self._queue.drop_old()
-            for row in self._queue.book.heads():
+            await self._backlog.drop_old()
+            for row in self._backlog.book.heads():
                 if self._may_go(row):
-                    self._queue.delivering.add(row.queue_id)
+                    self._backlog.delivering.add(row.queue_id)
                     run = partial(self._run, row, caller_of)
                     await acts.start(row.device_id, run)
             with trio.move_on_after(self._pause_s()):
@@ -107,16 +107,16 @@ class Delivering:
 
     def _may_go(self, row: Waiting) -> bool:
         """Whether to try now; notes what it waits for. No checkpoint."""
-        if not row.stored or row.queue_id in self._queue.delivering:
+        if not row.stored or row.queue_id in self._backlog.delivering:
             return False
-        if self._queue.book.get(row.queue_id) is None:
+        if self._backlog.book.get(row.queue_id) is None:
             return False  # taken back while another's delivery was begun
         if not self._keeper.is_open:
-            self._queue.waits(row, WaitsFor.GATE)
+            self._backlog.waits(row, WaitsFor.GATE)
             return False
-        lease = self._pool.lease_of(row.thread_id)
+        lease = self._leases.lease_of(row.thread_id)
         if lease is not None and lease.writer and lease.writer.running_turn_id:
-            self._queue.waits(row, WaitsFor.TURN)
+            self._backlog.waits(row, WaitsFor.TURN)
             return False
         if trio.current_time() < self._again.get(row.thread_id, 0.0):
             return False
@@ -128,18 +128,18 @@ class Delivering:
     def _pause_s(self) -> float:
         """Return for how long nothing can become possible without a ring."""
         now = trio.current_time()
-        heads = [row.thread_id for row in self._queue.book.heads()]
+        heads = [row.thread_id for row in self._backlog.book.heads()]
         self._again = {one: at for one, at in self._again.items() if one in heads}
         # What is due by now and was not begun waits for something that rings.
         times = [at - now for at in self._again.values() if at > now]
-        expiry = self._queue.book.next_expiry()
+        expiry = self._backlog.book.next_expiry()
         if expiry is not None:
-            times.append((expiry - self._queue.age_ms()) / 1_000)
+            times.append((expiry - self._backlog.age_ms()) / 1_000)
         return max(0.0, min(times, default=3_600.0))
 
     def _wait(self, row: Waiting, why: WaitsFor, seconds: float) -> None:
         self._again[row.thread_id] = trio.current_time() + seconds
-        self._queue.waits(row, why)
+        self._backlog.waits(row, why)
 
     async def _run(
         self, row: Waiting, caller_of: Callable[[str], Caller | None]
@@ -147,37 +147,37 @@ class Delivering:
         try:
             await self._try(row, caller_of(row.device_id))
         finally:
-            self._queue.delivering.discard(row.queue_id)
+            self._backlog.delivering.discard(row.queue_id)
             self.ring()
 
     async def _try(self, row: Waiting, caller: Caller | None) -> None:
         if caller is None or not caller.alive():
             why = "A queued message of a device that is not known any more was dropped."
-            await self._queue.drop(row, "queueDropped", why)
+            await self._backlog.drop(row, "queueDropped", why)
             return
         try:
             params = TurnStartParams.model_validate_json(row.params)
             await self._deliver(caller, params)
         except ValidationError:
             why = "A queued message of another version of this Agent was dropped."
-            await self._queue.drop(row, "queueRefused", why)
+            await self._backlog.drop(row, "queueRefused", why)
         except OutcomeUnknown:
             why = (
                 "It is not known whether a queued message reached Codex; it is not sent "
                 "again. Look at the thread: if it is not there, send it anew."
             )
-            await self._queue.drop(row, "queueUnknown", why)
+            await self._backlog.drop(row, "queueUnknown", why)
         except Refusal as refusal:
             await self._refused(row, refusal)
         else:
             self._again.pop(row.thread_id, None)
-            await self._queue.leave(row)
+            await self._backlog.leave(row)
 
     async def _refused(self, row: Waiting, refusal: Refusal) -> None:
         why = _waits_for(refusal)
         if why is None:
             said = f"A queued message was refused and dropped: {refusal.message}"
-            await self._queue.drop(row, "queueRefused", said)
+            await self._backlog.drop(row, "queueRefused", said)
             return
         self._wait(row, why, QUEUE_SLOW_S if why in _SLOW else QUEUE_RETRY_S)
 

@@ -1,25 +1,23 @@
-"""What threads hold, for a caller: items, whole texts, diffs, words. Trio shell.
+"""What threads hold, for a caller: items, whole texts, diffs. Trio shell.
 
 PROTOCOL.md section 4. Whole texts come from this run's own events where they are there,
 else from history, which may have less; what is missing is said, never filled.
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
 
 import trio
 
 from adapter.calls.refusals import not_offered
 from adapter.errors import AdapterError, CodexRefusedError
-from adapter.runtime.store import FoundThreads, HeldText, ItemPage, TextName
+from adapter.runtime.store import HeldText, ItemPage, TextName
 from agent.access.scopes import Caller
-from agent.access.sight import Sight, is_fenced
-from agent.app_servers.lease_pool import LeasePool
+from agent.access.sight import Sight
+from agent.app_servers.lease_registry import LeaseRegistry
 from agent.app_servers.supervisor import Supervisor
 from agent.files.upload import misfit
 from agent.limits import DIFF_HELD, DIFF_ITEMS, DIFF_S, OPEN_BYTES
 from agent.reading.diffs import changes_of, joined
-from agent.reading.fenced_list import fenced_page
 from agent.reading.output_cache import OutputCache
 from agent.reading.pages import (
     fitting,
@@ -28,9 +26,7 @@ from agent.reading.pages import (
     unwrap_cursor,
     wrap_cursor,
 )
-from agent.reading.reading import Reading
-from agent.reading.shared_reads import SharedReads
-from transport.errors import NotFound, Refusal, UnavailableFeature
+from transport.errors import NotFound, Refusal
 from transport.protocol.contents import (
     ItemListParams,
     ItemListResult,
@@ -38,11 +34,6 @@ from transport.protocol.contents import (
     ItemOutputResult,
     ThreadDiffParams,
     ThreadDiffResult,
-    ThreadFindParams,
-    ThreadFindResult,
-    ThreadHit,
-    ThreadSearchParams,
-    ThreadSearchResult,
 )
 from transport.protocol.items import FileChange, Item, ItemStatus
 
@@ -50,27 +41,24 @@ _STEP = 100  # items that the store is asked for at once
 
 
 class Contents:
-    """`item/list`, `item/output`, `thread/diff`, `thread/search`, `thread/find`."""
+    """`item/list`, `item/output`, `thread/diff`."""
 
     def __init__(
         self,
         *,
         supervisor: Supervisor,
-        pool: LeasePool,
+        leases: LeaseRegistry,
         sight: Sight,
-        reading: Reading,
         cache: OutputCache,
         head: Callable[[], int],
         now_ms: Callable[[], int],
     ) -> None:
         self._supervisor = supervisor
-        self._pool = pool
+        self._leases = leases
         self._sight = sight
-        self._reading = reading
         self._cache = cache
         self._head = head
         self._now_ms = now_ms
-        self._shared = SharedReads(head)
 
     async def item_list(self, caller: Caller, params: ItemListParams) -> ItemListResult:
         """Return one page of items. Raises: Refusal."""
@@ -115,7 +103,7 @@ class Contents:
 
     def _in_progress(self, params: ItemListParams, page: ItemPage) -> list[Item]:
         """Return what a writer of ours has begun: the store gets it when it ends."""
-        lease = self._pool.lease_of(params.thread_id)
+        lease = self._leases.lease_of(params.thread_id)
         if lease is None or lease.writer is None:
             return []
         running = (
@@ -194,86 +182,6 @@ class Contents:
         cut = cut or cursor is not None or patience.cancelled_caught
         return ThreadDiffResult(diff=diff, files=files, truncated=cut, head=head)
 
-    async def search(
-        self, caller: Caller, params: ThreadSearchParams
-    ) -> ThreadSearchResult:
-        """Return threads that exist for the caller and hold the words. Raises: Refusal."""
-        head = self._head()
-        listing = {
-            "method": "thread/search",
-            "query": params.query,
-            "archived": params.archived,
-        }
-        cursor = unwrap_cursor(listing, params.cursor)
-        snippets: dict[str, str] = {}
-        ask = partial(self._found, params, snippets)
-        if is_fenced(caller):
-            rows, following = await fenced_page(
-                ask,
-                partial(self._reading.visible, caller),
-                cursor=cursor,
-                limit=params.limit,
-            )
-        else:
-            page = await ask(cursor, params.limit)
-            while (fits := fitting(page.threads)) < len(page.threads):
-                page = await ask(cursor, fits)
-            self._sight.learn(list(page.threads))
-            rows, following = list(page.threads), page.next_cursor
-        hits = [
-            ThreadHit(thread=thread, snippet=snippets[thread.id])
-            for thread in self._reading.judged(rows)
-        ]
-        return ThreadSearchResult(
-            hits=hits, next_cursor=wrap_cursor(listing, following), head=head
-        )
-
-    async def _found(
-        self,
-        params: ThreadSearchParams,
-        snippets: dict[str, str],
-        cursor: str | None,
-        limit: int,
-    ) -> FoundThreads:
-        """Ask the store for a page; its snippets go to `snippets`."""
-
-        async def ask() -> FoundThreads:
-            try:
-                return await self._supervisor.reader.contents.search(
-                    params.query, archived=params.archived, cursor=cursor, limit=limit
-                )
-            except AdapterError as exc:
-                raise self._refusal(exc, "") from exc
-
-        asked = (params.query, params.archived, cursor, limit)
-        page = await self._shared.get(asked, ask)
-        snippets.update(page.snippets)
-        return page
-
-    async def find(self, caller: Caller, params: ThreadFindParams) -> ThreadFindResult:
-        """Return where in a thread the words occur. Raises: Refusal."""
-        head = self._head()
-        await self._sight.thread(caller, params.thread_id)
-        listing = {
-            "method": "thread/find",
-            "thread": params.thread_id,
-            "query": params.query,
-        }
-        cursor = unwrap_cursor(listing, params.cursor)
-        try:
-            page = await self._supervisor.reader.contents.find(
-                params.thread_id, params.query, cursor=cursor, limit=params.limit
-            )
-        except AdapterError as exc:
-            if isinstance(exc, CodexRefusedError) and not_offered(exc):
-                raise _cannot_find() from exc
-            raise self._refusal(exc, params.thread_id) from exc
-        return ThreadFindResult(
-            hits=list(page.hits),
-            next_cursor=wrap_cursor(listing, page.next_cursor),
-            head=head,
-        )
-
     def _refusal(self, exc: AdapterError, thread_id: str) -> Refusal:
         return page_refusal(exc, thread_id=thread_id, at_ms=self._now_ms())
 
@@ -290,11 +198,3 @@ def _chosen(texts: Mapping[TextName, HeldText], params: ItemOutputParams) -> Hel
     if params.path not in fits:
         raise misfit("path", "this item did not change that file")
     return fits[params.path]
-
-
-def _cannot_find() -> UnavailableFeature:
-    return UnavailableFeature(
-        "Codex cannot look for words inside this thread: an older Codex has written it, "
-        "or an older one runs here.",
-        data={"feature": "thread/find"},
-    )

@@ -31,7 +31,7 @@ class Rows(Protocol):
 
 P = TypeVar("P", bound=Rows)
 Ask = Callable[[str | None, int], Awaitable[P]]
-Show = Callable[[P], Awaitable[Collection[Thread]]]
+Show = Callable[[Collection[Thread]], Awaitable[Collection[Thread]]]
 
 _STEP = 100  # threads that the store is asked for at once
 
@@ -53,18 +53,18 @@ class _Page:
 
 
 async def fenced_page(
-    ask: Ask[P], show: Show[P], *, cursor: str | None, limit: int
+    ask: Ask[P], show: Show, *, cursor: str | None, limit: int
 ) -> tuple[list[Thread], str | None]:
     """Return at most `limit` threads and the store's cursor behind the last of them.
 
-    `ask` gets one of the store's pages, `show` the rows of it that exist for the caller.
+    `ask` gets one of the store's pages, `show` those rows of it that exist for the caller.
     Behind 5,000 threads of others it gives up, and says that there may be more.
     """
     found = _Page(limit)
     at = cursor
     for _ in range(THREADS_SCANNED // _STEP):
         page = await ask(at, _STEP)
-        shown = {row.id for row in await show(page)}
+        shown = {row.id for row in await show(page.threads)}
         for place, row in enumerate(page.threads, start=1):
             if row.id not in shown:
                 continue

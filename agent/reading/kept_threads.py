@@ -8,9 +8,9 @@ thread. Who could say that no is told so.
 from collections.abc import Callable
 
 from adapter.runtime.events import Emit, Emitted, RuntimeEvent
-from agent.app_servers.lease_pool import LeasePool
+from agent.app_servers.lease_registry import LeaseRegistry
 from agent.gate.gatekeeper import GateKeeper
-from agent.reading.approving import waiting_in
+from agent.reading.approvals import waiting_in
 from transport.protocol.approvals import Approval
 from transport.protocol.events import ApprovalRequested, Notice, NoticeLevel
 from transport.protocol.gateway import GateReason
@@ -28,21 +28,21 @@ class KeptThreads:
     def __init__(
         self,
         *,
-        pool: LeasePool,
+        leases: LeaseRegistry,
         keeper: GateKeeper,
         emit: Emit,
         now_ms: Callable[[], int],
     ) -> None:
-        self._pool = pool
+        self._leases = leases
         self._keeper = keeper
         self._emit = emit
         self._now_ms = now_ms
         self._told: set[str] = set()  # of those that wait
-        pool.listen(self._heard)
+        leases.listen(self._heard)
 
     def gate_changed(self) -> None:
         """Tell of all questions that wait, where the gate has closed."""
-        for approval in waiting_in(self._pool):
+        for approval in waiting_in(self._leases):
             self._tell(approval)
 
     def _heard(self, event: RuntimeEvent) -> None:
@@ -52,7 +52,7 @@ class KeptThreads:
     def _tell(self, approval: Approval) -> None:
         if not self._somebody_waits() or approval.id in self._told:
             return
-        self._told &= {one.id for one in waiting_in(self._pool)}
+        self._told &= {one.id for one in waiting_in(self._leases)}
         self._told.add(approval.id)
         thread_id = approval.root_thread_id
         notice = Notice(

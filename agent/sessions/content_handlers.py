@@ -25,12 +25,12 @@ def content_handlers(door: Door) -> Iterator[Row]:
     yield for_caller(methods.ITEM_LIST, partial(_item_list, door))
     yield for_caller(methods.ITEM_OUTPUT, contents.item_output)
     yield for_caller(methods.THREAD_DIFF, contents.thread_diff)
-    yield for_caller(methods.THREAD_SEARCH, contents.search)
-    yield for_caller(methods.THREAD_FIND, contents.find)
+    yield for_caller(methods.THREAD_SEARCH, door.words.search)
+    yield for_caller(methods.THREAD_FIND, door.words.find)
     yield for_caller(methods.FILE_SEARCH, door.file_search.search)
-    yield for_caller(methods.BLOB_BEGIN, door.blobs.begin)
-    yield for_caller(methods.BLOB_CHUNK, door.blobs.chunk)
-    yield for_caller(methods.BLOB_COMMIT, door.blobs.commit)
+    yield for_caller(methods.BLOB_BEGIN, door.uploads.begin)
+    yield for_caller(methods.BLOB_CHUNK, door.uploads.chunk)
+    yield for_caller(methods.BLOB_COMMIT, door.uploads.commit)
     yield for_caller(methods.BLOB_READ, door.pictures.read)
 
 

@@ -32,14 +32,14 @@ def _turns(door: Door) -> Iterator[Row]:
     yield for_caller(methods.TURN_STEER, admission.steer)
     yield for_caller(methods.TURN_INTERRUPT, admission.interrupt)
     yield for_caller(methods.REVIEW_START, admission.review)
-    yield for_caller(methods.APPROVAL_LIST, door.approving.list)
+    yield for_caller(methods.APPROVAL_LIST, door.approvals.list)
     yield for_caller(methods.APPROVAL_ANSWER, door.approving.answer)
 
 
 def _threads(door: Door) -> Iterator[Row]:
     admission = door.admission
     yield for_caller(methods.THREAD_START, admission.start_thread)
-    yield for_caller(methods.THREAD_FORK, door.thread_fork.run)
+    yield for_caller(methods.THREAD_FORK, admission.fork)
     yield for_caller(methods.THREAD_SETTINGS, admission.change_settings)
     yield for_caller(methods.THREAD_COMPACT, admission.compact)
     yield for_caller(methods.THREAD_REVERT, admission.revert)
@@ -51,7 +51,7 @@ def _threads(door: Door) -> Iterator[Row]:
 
 def _wish(door: Door, wish: Wish[P, R]) -> Row:
     async def act(caller: Caller, params: P) -> R:
-        return await door.thread_acts.run(caller, wish, params)
+        return await door.admission.fulfil(caller, wish, params)
 
     return for_caller(wish.method, act)
 

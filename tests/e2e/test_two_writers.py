@@ -43,7 +43,7 @@ def heard(home: CodexHome) -> list[str]:
 
 
 async def turn_ended(door: Door, thread_id: str) -> None:
-    lease = door.pool.lease_of(thread_id)
+    lease = door.leases.lease_of(thread_id)
     if lease is not None:
         await lease.started_writer.wait_idle()
 
@@ -110,10 +110,10 @@ async def test_after_our_lease_the_other_codex_has_the_thread_within_a_second() 
             async with open_foreign(codex, home.environ) as foreign:
                 with pytest.raises(ForeignRefusedError, match="active writer"):
                     await foreign.resume(thread_id)
-                lease = door.pool.lease_of(thread_id)
+                lease = door.leases.lease_of(thread_id)
                 assert lease is not None
                 await lease.ended.wait()
-                assert door.pool.state(thread_id) is LeaseState.NONE
+                assert door.leases.state(thread_id) is LeaseState.NONE
                 before = trio.current_time()
                 await foreign.resume(thread_id)  # the first try succeeds
                 assert trio.current_time() - before < in_time(1)
@@ -163,7 +163,7 @@ async def test_what_a_codex_without_locks_adds_under_our_lease_is_known_afterwar
                 thread_id = await foreign.start_thread(home.workspace, "one")
             params = send(thread_id, "two", key=key(1), wait_ms=10_000)
             await door.admission.start_turn(LOCAL, params)
-            lease = door.pool.lease_of(thread_id)
+            lease = door.leases.lease_of(thread_id)
             assert lease is not None
             async with open_foreign(old, home.environ) as foreign:
                 await foreign.resume(thread_id)

@@ -12,6 +12,7 @@ from trio.testing import MockClock
 from adapter.approvals.approvals import ApprovalLedger
 from agent.files.blob_files import BlobFiles
 from agent.files.blobs import Blobs
+from agent.files.uploads import Uploads
 from agent.records.ages import Ages, Instant
 from agent.records.store import Store
 from tests.support import codex_says as says
@@ -126,7 +127,7 @@ async def test_a_queued_message_is_not_sent_after_its_day_though_the_clock_went_
         await queue(house)
         machine.set_by_ms -= 5 * DAY_MS
         await trio.sleep(23 * 3_600)
-        assert len(house.door.acts.queue.book) == 1
+        assert len(house.door.backlog.book) == 1
         await trio.sleep(2 * 3_600)
         assert notices(house) == ["queueExpired"]
         await house.close_desktop()
@@ -208,14 +209,17 @@ async def test_an_upload_is_kept_for_a_day_however_the_clock_is_set(
 ) -> None:
     machine = Machine()
     ages = Ages.begin(machine.clocks())
-    blobs = Blobs(
-        BlobFiles(tmp_path / "uploads"),
-        now_ms=lambda: ages.until(machine.clocks()).most,
-        now_s=lambda: machine.clocks().up / 1_000,
-        run=inline,
+    files = BlobFiles(tmp_path / "uploads")
+
+    def dated() -> int:
+        return ages.until(machine.clocks()).most
+
+    uploads = Uploads(
+        files, now_ms=dated, now_s=lambda: machine.clocks().up / 1_000, run=inline
     )
+    blobs = Blobs(files, now_ms=dated, run=inline)
     phone, content = device(), png()
-    begun = await blobs.begin(
+    begun = await uploads.begin(
         phone,
         BlobBeginParams(
             name="a.png",
@@ -225,8 +229,8 @@ async def test_an_upload_is_kept_for_a_day_however_the_clock_is_set(
         ),
     )
     chunk = BlobChunkParams(upload_id=begun.upload_id, offset=0, content=content)
-    await blobs.chunk(phone, chunk)
-    done = await blobs.commit(phone, BlobCommitParams(upload_id=begun.upload_id))
+    await uploads.chunk(phone, chunk)
+    done = await uploads.commit(phone, BlobCommitParams(upload_id=begun.upload_id))
     machine.set_by_ms += days * DAY_MS
     await trio.sleep(23 * 3_600)
     assert (await blobs.read(phone, done.blob_id, 0, 10)).total == len(content)

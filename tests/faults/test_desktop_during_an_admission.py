@@ -78,7 +78,7 @@ async def all_is_given_back(house: House) -> None:
     with trio.fail_after(5):
         while house.runtime.live:  # noqa: ASYNC110 - the mock clock is what is advanced
             await trio.sleep(0.1)
-    assert house.door.pool.leases() == []
+    assert house.door.leases.rows() == []
     assert not [one for one in house.runtime.threads.values() if one.locked_by]
 
 
@@ -198,7 +198,7 @@ async def test_a_second_message_is_told_of_a_closed_gate_while_the_first_is_on_i
             await house.door.admission.start_turn(LOCAL, send(key=OTHER_KEY))
         params = ThreadRenameParams(thread_id="thr", name="New", request_key=RENAME_KEY)
         with trio.fail_after(0.1), pytest.raises(CodexUnavailable):
-            await house.door.thread_acts.run(LOCAL, Rename(), params)
+            await house.door.admission.fulfil(LOCAL, Rename(), params)
         answer.set()
     (writer,) = house.runtime.writers
     assert [text for text, _ in writer.sent] == ["go on"]

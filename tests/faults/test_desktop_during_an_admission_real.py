@@ -163,10 +163,10 @@ async def test_a_desktop_at_a_step_of_an_admission_gets_the_thread(
                 await resume_when_free(other, thread)
                 await other.turn(thread, "again")
                 assert home.model.requests[-1].user_texts[-1] == "again"
-                assert door.pool.leases() == []
+                assert door.leases.rows() == []
             told = await start(door, thread, wait_ms=20_000)
             assert result in (None, told), "its key tells it again"
-            lease = door.pool.lease_of(thread)
+            lease = door.leases.lease_of(thread)
             if lease is not None:
                 await lease.started_writer.wait_idle()
             said = [

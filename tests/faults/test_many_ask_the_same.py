@@ -22,7 +22,7 @@ async def test_lists_and_searches_of_ten_clients_are_one_request_each_to_codex(
         for _ in range(10):
             nursery.start_soon(reading.thread_list, LOCAL, ThreadListParams())
             nursery.start_soon(
-                door.contents.search, LOCAL, ThreadSearchParams(query="one")
+                door.words.search, LOCAL, ThreadSearchParams(query="one")
             )
         await wait_all_tasks_blocked()
         read = await reading.thread_read(LOCAL, ThreadReadParams(thread_id="one"))

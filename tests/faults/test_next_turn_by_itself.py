@@ -107,7 +107,7 @@ async def test_a_writer_that_must_end_is_not_kept_by_a_store_that_hangs(
         house.see_desktop()
         await trio.sleep(0.01)
         writer.begin_turn(["theirs"], client_key="theirs")
-        lease = house.door.pool.lease_of("thr")
+        lease = house.door.leases.lease_of("thr")
         assert lease is not None
         with trio.fail_after(QUEUE_TAKE_S):
             await house.door.pool.end(lease)
@@ -139,7 +139,7 @@ async def test_archiving_in_that_moment_is_a_conflict(
             nursery.start_soon(ends_and_theirs_follows, house, writer)
             await wait_all_tasks_blocked()
             with pytest.raises(Conflict):
-                await house.door.thread_acts.run(LOCAL, Archive(), params)
+                await house.door.admission.fulfil(LOCAL, Archive(), params)
         assert not writer.reaped
 
 
@@ -180,7 +180,7 @@ async def test_what_a_refused_message_has_loaded_is_shown_and_given_back(
         with pytest.raises(Conflict):
             await house.door.admission.start_turn(LOCAL, params)
         writer = house.runtime.writers[0]
-        assert house.door.pool.state("thr") is LeaseState.HELD
+        assert house.door.leases.state("thr") is LeaseState.HELD
         house.watch.foreign.clear()
         await trio.sleep(60)
         assert not writer.reaped

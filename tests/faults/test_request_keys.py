@@ -325,14 +325,14 @@ async def _fork(house: House) -> WireModel:
         input=[TextInput(type="text", text="go another way")],
         request_key=KEY,
     )
-    return await house.door.thread_fork.run(LOCAL, params)
+    return await house.door.admission.fork(LOCAL, params)
 
 
 async def _rename(house: House) -> WireModel:
     params = thread_acts.ThreadRenameParams(
         thread_id="thr", name="New", request_key=KEY
     )
-    return await house.door.thread_acts.run(LOCAL, Rename(), params)
+    return await house.door.admission.fulfil(LOCAL, Rename(), params)
 
 
 async def _set_goal(house: House) -> WireModel:

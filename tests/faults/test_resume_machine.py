@@ -169,7 +169,7 @@ class World:
 
     async def act(self, wish: Any, params: Any) -> None:
         try:
-            await self.stack.door.thread_acts.run(LOCAL, wish, params)
+            await self.stack.door.admission.fulfil(LOCAL, wish, params)
         except Refusal:
             return
 

@@ -63,7 +63,7 @@ async def test_a_turn_is_started_through_a_fresh_writer_and_answered(
             "start_turn",
             "start_turn:done",
         ]
-        assert house.door.pool.state("thr") is LeaseState.HELD
+        assert house.door.leases.state("thr") is LeaseState.HELD
 
 
 async def test_a_held_writer_that_knows_all_is_used_again(

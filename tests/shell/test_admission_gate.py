@@ -110,7 +110,7 @@ async def test_a_thread_locked_by_another_process_names_it_and_leaves_nothing(
         assert "777" in caught.value.message
         assert caught.value.retryable
         await nothing_is_left(house, tmp_path)
-        assert house.door.pool.state("thr") is LeaseState.ELSEWHERE
+        assert house.door.leases.state("thr") is LeaseState.ELSEWHERE
 
 
 async def test_waiting_for_a_foreign_lock_ends_when_it_is_free(

@@ -119,7 +119,7 @@ async def test_approvals_of_hidden_threads_do_not_exist(
     async with open_house(tmp_path) as house:
         approval = await asked(house)
         blind = device("read", "approve", roots=["/elsewhere"])
-        listed = await house.door.approving.list(blind, ApprovalListParams())
+        listed = await house.door.approvals.list(blind, ApprovalListParams())
         assert listed.approvals == []
         with pytest.raises(NotFound):
             await house.door.approving.answer(blind, answer_to(approval))
@@ -133,7 +133,7 @@ async def test_the_list_is_oldest_first_and_paged(
 ) -> None:
     async with open_house(tmp_path) as house:
         ids = [(await asked(house, f"thr{number}")).id for number in range(3)]
-        listing = house.door.approving
+        listing = house.door.approvals
         everything = await listing.list(APPROVER, ApprovalListParams())
         assert [one.id for one in everything.approvals] == ids
         assert everything.next_cursor is None

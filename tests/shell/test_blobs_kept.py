@@ -26,7 +26,7 @@ async def test_an_upload_that_is_left_alone_for_30_s_is_gone(
 ) -> None:
     room = Room(tmp_path)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(room.blobs.serve)
+        nursery.start_soon(room.uploads.serve)
         await trio.sleep(1)
         upload = await room.begin(png())
         await trio.sleep(25)
@@ -51,7 +51,7 @@ async def test_a_file_is_gone_after_a_day_first_for_clients_then_on_the_disk(
     with pytest.raises(NotFound):
         await room.read(blob)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(room.blobs.serve)
+        nursery.start_soon(room.uploads.serve)
         await trio.sleep(700)
         nursery.cancel_scope.cancel()
     assert room.files() == []
@@ -65,7 +65,7 @@ async def test_files_outlive_a_restart_and_half_ones_do_not(
     await room.piece(await room.begin(png(9, 9)), 0, png(9, 9)[:40])
     again = Room(tmp_path)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(again.blobs.serve)
+        nursery.start_soon(again.uploads.serve)
         await trio.sleep(1)
         nursery.cancel_scope.cancel()
     assert [file.name for file in again.files()] == [blob]
@@ -105,8 +105,8 @@ async def test_a_piece_may_have_64_kib(
 async def test_what_is_remembered_of_uploads_that_ended_is_bounded(
     tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent.files.blobs.BLOBS_SAME", 2)
-    monkeypatch.setattr("agent.files.blobs.BLOBS_ENDED", 2)
+    monkeypatch.setattr("agent.files.uploads.BLOBS_SAME", 2)
+    monkeypatch.setattr("agent.files.uploads.BLOBS_ENDED", 2)
     room = Room(tmp_path)
     uploads: list[tuple[str, str]] = []
     for size in (1_000, 1_001, 1_002):
@@ -155,7 +155,7 @@ async def test_a_device_that_is_revoked_has_nothing_here_any_more(
     alive[0] = False
     with pytest.raises(Forbidden):
         await room.piece(upload, 40, png(9, 9)[40:], caller)
-    await room.blobs.forget("d1")
+    await room.uploads.forget("d1")
     assert [file.name for file in room.files()] == [theirs]
     with pytest.raises(Forbidden):
         await room.begin(png(), caller)

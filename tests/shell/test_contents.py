@@ -183,12 +183,12 @@ async def test_words_in_hidden_threads_leave_no_trace(
         hidden = number % 50 != 0
         runtime.add(f"thr-{number}", cwd="/hidden" if hidden else "/work/app")
     async with open_house(tmp_path, runtime=runtime) as house:
-        contents = house.door.contents
+        words = house.door.words
         fenced = device("read")
         found: list[str] = []
         params = ThreadSearchParams(query="preview", limit=2)
         while True:
-            page = await contents.search(fenced, params)
+            page = await words.search(fenced, params)
             found += [hit.thread.id for hit in page.hits]
             assert len(page.hits) == min(2, 5 - len(found) + len(page.hits))
             assert all(hit.snippet == "… preview …" for hit in page.hits)
@@ -197,12 +197,10 @@ async def test_words_in_hidden_threads_leave_no_trace(
             params = params.model_copy(update={"cursor": page.next_cursor})
         assert found == [f"thr-{number}" for number in (0, 50, 100, 150, 200)]
         only_hidden = device("read", roots=["/nowhere"])
-        nothing = await contents.search(
-            only_hidden, ThreadSearchParams(query="preview")
-        )
-        never = await contents.search(only_hidden, ThreadSearchParams(query="aardvark"))
+        nothing = await words.search(only_hidden, ThreadSearchParams(query="preview"))
+        never = await words.search(only_hidden, ThreadSearchParams(query="aardvark"))
         assert (nothing.hits, nothing.next_cursor) == (never.hits, never.next_cursor)
-        everything = await contents.search(LOCAL, ThreadSearchParams(query="preview"))
+        everything = await words.search(LOCAL, ThreadSearchParams(query="preview"))
         assert len(everything.hits) == 50
         assert everything.next_cursor is not None
 
@@ -219,7 +217,9 @@ async def test_a_thread_outside_the_folders_holds_nothing(
             contents.item_list(stranger, ItemListParams(thread_id="thr")),
             read(house, "item-2", stranger, field="text"),
             contents.thread_diff(stranger, ThreadDiffParams(thread_id="thr")),
-            contents.find(stranger, ThreadFindParams(thread_id="thr", query="secret")),
+            house.door.words.find(
+                stranger, ThreadFindParams(thread_id="thr", query="secret")
+            ),
         ]
         for call in calls:
             with pytest.raises(NotFound) as caught:
@@ -232,5 +232,5 @@ async def test_places_in_a_thread_are_found(
 ) -> None:
     async with open_house(tmp_path, runtime=runtime) as house:
         params = ThreadFindParams(thread_id="thr", query="question of t2")
-        page = await house.door.contents.find(LOCAL, params)
+        page = await house.door.words.find(LOCAL, params)
         assert [(hit.turn_id, hit.item_id) for hit in page.hits] == [("t2", "u-t2")]

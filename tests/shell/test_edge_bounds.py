@@ -192,7 +192,7 @@ async def test_of_a_thread_that_moved_on_so_many_turns_are_read(
         supervisor=cast("Any", store), keeper=nothing, watch=nothing, sight=nothing
     )
     told = Told("thr")
-    monkeypatch.setattr(told, "lacks", lacks)
+    monkeypatch.setattr(told.turns, "lacks", lacks)
     turns = await snapshots._turns("thr", told, None)  # pyright: ignore[reportPrivateUsage]
     assert store.asked[0] == TURNS_READ
     assert TURNS_REACHED <= len(turns) < TURNS_REACHED + store.asked[-1]
@@ -235,7 +235,7 @@ async def test_a_fenced_list_gives_up_behind_so_many_threads_and_says_so() -> No
         seen += count
         return Page()
 
-    async def show(_page: Any) -> Any:
+    async def show(_threads: Any) -> Any:
         return []
 
     rows, cursor = await fenced_page(ask, show, cursor=None, limit=5)

@@ -326,7 +326,7 @@ async def test_a_name_that_a_device_gives_is_told_once(
             params = ThreadRenameParams(
                 thread_id="thr", name="Tides", request_key="r" * 32
             )
-            await house.door.thread_acts.run(LOCAL, Rename(), params)
+            await house.door.admission.fulfil(LOCAL, Rename(), params)
             await trio.sleep(30)
         assert titles(house) == [("thr", "Tides")]
 

@@ -70,7 +70,7 @@ async def test_an_interrupt_that_is_not_answered_ends_the_writer_and_so_the_turn
         writer.hangs = True
         await house.door.admission.interrupt(LOCAL, stop(turn_id))
         assert writer.reaped
-        assert house.door.pool.leases() == []
+        assert house.door.leases.rows() == []
         assert row_state(tmp_path, OTHER_KEY) is RowState.DONE
 
 

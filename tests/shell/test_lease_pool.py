@@ -46,7 +46,7 @@ async def test_an_idle_writer_is_released_after_thirty_seconds(
         await trio.sleep(2)
         assert writer.reaped
         assert not writer.hurried
-        assert house.door.pool.leases() == []
+        assert house.door.leases.rows() == []
         assert leases_told(house) == ["held", "releasing", "none"]
 
 
@@ -83,14 +83,13 @@ async def test_a_writer_that_is_ended_while_it_waits_for_a_next_turn_holds_nobod
 
     async with open_house(tmp_path) as house:
         writer = await one_turn(house)
-        pool = house.door.pool
-        (lease,) = pool.held()
+        (lease,) = house.door.leases.held()
         writer.finish_turn()
-        pool.leave(lease)
+        lease.leave()
         await wait_all_tasks_blocked()
         assert lease.ended_at is not None
         monkeypatch.setattr(FakeWriter, "busy", property(busy))
-        await pool.end(lease)
+        await house.door.pool.end(lease)
     assert writer.reaped
     assert looks < 1_000
 
@@ -107,7 +106,7 @@ async def test_a_writer_that_is_seen_to_be_held_is_not_ended_under_who_begins_wi
         await trio.sleep(30)
         for _ in range(steps):
             await trio.lowlevel.checkpoint()
-        lease = house.door.pool.lease_of("thr")
+        lease = house.door.leases.lease_of("thr")
         if lease is not None:
             with lease.used():
                 await trio.sleep(3)
@@ -206,12 +205,12 @@ async def test_a_thread_is_nobodys_only_when_the_process_has_been_reaped(
         gone = trio.Event()
         house.runtime.at("writer.close", gone.wait)
         await trio.sleep(40)
-        assert house.door.pool.state("thr") is LeaseState.RELEASING
-        assert house.door.pool.lease_of("thr") is None  # nothing is written to it
+        assert house.door.leases.state("thr") is LeaseState.RELEASING
+        assert house.door.leases.lease_of("thr") is None  # nothing is written to it
         assert not writer.reaped
         gone.set()
         await wait_all_tasks_blocked()
-        assert house.door.pool.state("thr") is LeaseState.NONE
+        assert house.door.leases.state("thr") is LeaseState.NONE
 
 
 async def test_a_send_during_the_release_waits_for_the_end_and_starts_afresh(
@@ -222,7 +221,7 @@ async def test_a_send_during_the_release_waits_for_the_end_and_starts_afresh(
         writer.finish_turn()
         house.runtime.at("writer.close", partial(trio.sleep, 2))
         await trio.sleep(30.5)
-        assert house.door.pool.state("thr") is LeaseState.RELEASING
+        assert house.door.leases.state("thr") is LeaseState.RELEASING
         await house.door.admission.start_turn(LOCAL, send(key="another-key-0123456"))
         assert writer.reaped
         assert len(house.runtime.writers) == 2
@@ -235,10 +234,10 @@ async def test_a_writer_that_dies_frees_the_thread_for_the_next_turn(
         writer = await one_turn(house)
         writer.die()
         await wait_all_tasks_blocked()
-        assert house.door.pool.leases() == []
-        assert house.door.pool.ended_unclean("thr")
+        assert house.door.leases.rows() == []
+        assert house.door.leases.ended_unclean("thr")
         await house.door.admission.start_turn(LOCAL, send(key="another-key-0123456"))
-        assert not house.door.pool.ended_unclean("thr")
+        assert not house.door.leases.ended_unclean("thr")
 
 
 async def test_one_faulty_writer_does_not_end_the_others(
@@ -257,8 +256,8 @@ async def test_one_faulty_writer_does_not_end_the_others(
         house.runtime.at("writer.close", fault)
         writer.die()
         await wait_all_tasks_blocked()
-        assert house.door.pool.state("thr") is LeaseState.NONE
-        assert house.door.pool.state("other") is LeaseState.HELD
+        assert house.door.leases.state("thr") is LeaseState.NONE
+        assert house.door.leases.state("other") is LeaseState.HELD
 
 
 async def test_while_a_thread_is_ours_it_is_told_as_live_and_as_it_is(
@@ -270,7 +269,7 @@ async def test_while_a_thread_is_ours_it_is_told_as_live_and_as_it_is(
         assert isinstance(changed, ThreadChanged)
         assert changed.thread.mode is ThreadMode.LIVE
         assert changed.thread.status is ThreadStatus.IDLE
-        rows = house.door.pool.leases()
+        rows = house.door.leases.rows()
         assert [(row.thread_id, str(row.state)) for row in rows] == [("thr", "held")]
 
 

@@ -277,7 +277,7 @@ async def test_what_a_revoked_device_had_queued_is_dropped_with_a_notice(
         caller = house.callers["d1"] = device()
         await house.door.admission.start_turn(caller, queued(1))
         await house.door.admission.start_turn(LOCAL, queued(2))
-        await house.door.acts.queue.drop_device("d1")
+        await house.door.backlog.drop_device("d1")
         assert notices(house) == ["queueDropped"]
         await house.close_desktop()
         await until(lambda: texts(house) == ["message 2"])

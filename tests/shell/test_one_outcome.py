@@ -218,7 +218,7 @@ async def play_queue(messages: list[tuple[str, QueueTrouble]], path: Path) -> No
                     await trio.sleep(60)
                     check_sent_once(runtime)
                     await settle(house)
-                while len(house.door.acts.queue.book):
+                while len(house.door.backlog.book):
                     await trio.sleep(60)
                     await settle(house)
         killed = scope.cancelled_caught

@@ -131,7 +131,7 @@ async def _new_thread(house: House) -> Any:
 async def _fork(house: House) -> Any:
     given: list[InputPart] = [TextInput(type="text", text="another way")]
     params = thread_acts.ThreadForkParams(thread_id="thr", input=given, request_key=KEY)
-    return await house.door.thread_fork.run(LOCAL, params)
+    return await house.door.admission.fork(LOCAL, params)
 
 
 async def _settings(house: House) -> Any:
@@ -176,22 +176,22 @@ async def _rename(house: House) -> Any:
     params = thread_acts.ThreadRenameParams(
         thread_id="thr", name="New", request_key=KEY
     )
-    return await house.door.thread_acts.run(LOCAL, Rename(), params)
+    return await house.door.admission.fulfil(LOCAL, Rename(), params)
 
 
 async def _archive(house: House) -> Any:
     params = thread_acts.ThreadArchiveParams(thread_id="thr", request_key=KEY)
-    return await house.door.thread_acts.run(LOCAL, Archive(), params)
+    return await house.door.admission.fulfil(LOCAL, Archive(), params)
 
 
 async def _unarchive(house: House) -> Any:
     params = thread_acts.ThreadUnarchiveParams(thread_id="thr", request_key=KEY)
-    return await house.door.thread_acts.run(LOCAL, Unarchive(), params)
+    return await house.door.admission.fulfil(LOCAL, Unarchive(), params)
 
 
 async def _delete(house: House) -> Any:
     params = thread_acts.ThreadDeleteParams(thread_id="thr", request_key=KEY)
-    return await house.door.thread_acts.run(LOCAL, Delete(), params)
+    return await house.door.admission.fulfil(LOCAL, Delete(), params)
 
 
 ACTS: Final[dict[str, Act]] = {

@@ -77,5 +77,5 @@ async def nothing_is_left(house: House, path: Path, key: str = KEY) -> None:
     with trio.fail_after(60):
         while house.runtime.live:  # noqa: ASYNC110 - the mock clock is what is advanced
             await trio.sleep(1)
-    assert house.door.pool.leases() == []
+    assert house.door.leases.rows() == []
     assert row_state(path, key) is None

@@ -25,19 +25,19 @@ async def rename(
 ) -> Thread:
     """Give it a name."""
     params = ThreadRenameParams(thread_id="thr", name=name, request_key=key)
-    return (await house.door.thread_acts.run(caller, Rename(), params)).thread
+    return (await house.door.admission.fulfil(caller, Rename(), params)).thread
 
 
 async def archive(house: House, *, key: str = KEY, wait_ms: int = 0) -> ThreadResult:
     """Take it out of the list."""
     params = ThreadArchiveParams(thread_id="thr", request_key=key, wait_ms=wait_ms)
-    return await house.door.thread_acts.run(LOCAL, Archive(), params)
+    return await house.door.admission.fulfil(LOCAL, Archive(), params)
 
 
 async def unarchive(house: House, *, key: str = KEY) -> ThreadResult:
     """Bring it back into the list."""
     params = ThreadUnarchiveParams(thread_id="thr", request_key=key)
-    return await house.door.thread_acts.run(LOCAL, Unarchive(), params)
+    return await house.door.admission.fulfil(LOCAL, Unarchive(), params)
 
 
 async def delete(
@@ -49,7 +49,7 @@ async def delete(
 ) -> ThreadDeleteResult:
     """Delete it for good."""
     params = ThreadDeleteParams(thread_id=thread_id, request_key=key)
-    return await house.door.thread_acts.run(caller, Delete(), params)
+    return await house.door.admission.fulfil(caller, Delete(), params)
 
 
 async def fork(
@@ -61,7 +61,7 @@ async def fork(
         input=[TextInput(type="text", text="another way")],
         request_key=KEY,
     ).model_copy(update=turns)
-    return await house.door.thread_fork.run(caller, params)
+    return await house.door.admission.fork(caller, params)
 
 
 def unanswered() -> None:

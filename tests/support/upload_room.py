@@ -8,6 +8,7 @@ import trio
 from agent.access.scopes import Caller
 from agent.files.blob_files import BlobFiles
 from agent.files.blobs import Blobs
+from agent.files.uploads import Uploads
 from tests.support.door import device, inline
 from tests.support.pictures import png
 from transport.protocol.blobs import (
@@ -26,12 +27,11 @@ class Room:
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "uploads"
         self.later_ms = 0
-        self.blobs = Blobs(
-            BlobFiles(self.folder),
-            now_ms=self.now_ms,
-            now_s=trio.current_time,
-            run=inline,
+        files = BlobFiles(self.folder)
+        self.uploads = Uploads(
+            files, now_ms=self.now_ms, now_s=trio.current_time, run=inline
         )
+        self.blobs = Blobs(files, now_ms=self.now_ms, run=inline)
 
     def now_ms(self) -> int:
         """The wall clock: that of the newest file, and `later_ms` more."""
@@ -52,18 +52,18 @@ class Room:
             "media_type": "image/png",
             **more,
         }
-        begun = await self.blobs.begin(caller, BlobBeginParams.model_validate(params))
+        begun = await self.uploads.begin(caller, BlobBeginParams.model_validate(params))
         return begun.upload_id
 
     async def piece(
         self, upload: str, offset: int, content: bytes, caller: Caller = PHONE
     ) -> int:
         params = BlobChunkParams(upload_id=upload, offset=offset, content=content)
-        return (await self.blobs.chunk(caller, params)).next
+        return (await self.uploads.chunk(caller, params)).next
 
     async def commit(self, upload: str, caller: Caller = PHONE) -> str:
         params = BlobCommitParams(upload_id=upload)
-        return (await self.blobs.commit(caller, params)).blob_id
+        return (await self.uploads.commit(caller, params)).blob_id
 
     async def send(
         self,

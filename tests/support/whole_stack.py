@@ -21,10 +21,11 @@ from trio.testing import (
 )
 
 from agent.door import Door, build_door
-from agent.edge import Reach, build_doors
+from agent.edge import build_doors
 from agent.events.feed import Feed
 from agent.events.journal import Journal
 from agent.pairing.device_records import Device
+from agent.reach import Reach
 from agent.sessions.acts import Acts
 from agent.sessions.serve import Doors
 from agent.sessions.session_table import SessionTable

@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections import OrderedDict
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,7 +21,7 @@ from agent.edge_limits import (
 from agent.events.journal import Journal
 from agent.files.pictures import Pictures
 from agent.following.follow import Told
-from agent.following.follower import Follower
+from agent.following.told_threads import ToldThreads
 from agent.gate import proctable_linux
 from agent.gate.binary_versions import Versions
 from agent.limits import (
@@ -50,7 +49,7 @@ from agent.mutations import inputs
 from agent.mutations.sizes import check_schema, check_size
 from agent.pairing.device_records import plain_name
 from agent.queue.queue_book import preview_of
-from agent.reading.approving import Approving
+from agent.reading.decided import Decided
 from agent.reading.diffs import joined
 from agent.reading.output_cache import OutputCache
 from agent.reading.pages import fitting
@@ -207,18 +206,16 @@ def test_of_a_followed_thread_the_newest_turns_are_remembered() -> None:
         told.note(Emitted(at=1, thread_id="th", data=TurnStarted(turn=turn)))
         item = message(f"i{number}", turn_id=turn.id)
         told.note(ItemClosed(at=1, thread_id="th", item=item))
-    turns = private(told, "_turns")
-    assert list(turns) == [f"t{number}" for number in range(1, TURNS_TOLD + 1)]
-    with_items = [one for one in turns.values() if one.items is not None]
+    assert list(told.turns) == [f"t{number}" for number in range(1, TURNS_TOLD + 1)]
+    turns = [told.turns.get(turn_id) for turn_id in told.turns]
+    with_items = [one for one in turns if one is not None and one.items is not None]
     assert len(with_items) == FULL_TURNS
 
 
 def test_so_many_threads_are_remembered_with_what_was_told() -> None:
-    follower = object.__new__(Follower)
-    follower._told = OrderedDict()  # pyright: ignore[reportPrivateUsage]
+    told = ToldThreads()
     for number in range(TOLD_THREADS + 1):
-        private(follower, "_keep")(Told(f"th{number}"))
-    told = private(follower, "_told")
+        told.keep(Told(f"th{number}"))
     assert (len(told), "th0" in told) == (TOLD_THREADS, False)
 
 
@@ -248,16 +245,12 @@ def test_folders_of_so_many_threads_are_remembered() -> None:
         def learn(self, folders: Any) -> None: ...
 
     nothing = cast("Any", NoRoots())
-    sight = Sight(supervisor=nothing, pool=nothing, roots=nothing, now_ms=lambda: 0)
+    sight = Sight(supervisor=nothing, leases=nothing, roots=nothing, now_ms=lambda: 0)
     for number in range(THREADS_PLACED + 1):
         sight.learn([thread(f"t{number}")])
     placed = private(sight, "_cwds")
     assert len(placed) == THREADS_PLACED
     assert "t0" not in placed
-
-
-class Pool:
-    def listen(self, _listener: Any) -> None: ...
 
 
 class Ended:
@@ -279,19 +272,10 @@ class Ended:
 def test_approvals_that_ended_are_remembered_by_number_and_by_size(
     size: int, most: int
 ) -> None:
-    nothing = cast("Any", Pool())
-    approving = Approving(
-        pool=nothing,
-        keeper=nothing,
-        sight=nothing,
-        audit=nothing,
-        head=lambda: 0,
-        now_ms=lambda: 0,
-    )
+    decided = Decided()
     for number in range(most + 1):
-        private(approving, "_keep")(Ended(f"a{number}", size))
-    kept = private(approving, "_ended")
-    assert (len(kept), "a0" in kept) == (most, False)
+        decided.keep(cast("Any", Ended(f"a{number}", size)))
+    assert (len(decided), decided.get("a0")) == (most, None)
 
 
 def test_a_picture_is_known_by_the_newest_threads_that_have_it() -> None:

@@ -130,12 +130,12 @@ def test_one_look_at_which_nobody_is_there_does_not_end_a_foreign_turn() -> None
     told.advance(shown(), at=AT)
     told.advance(shown(running("t1"), others=THERE), at=AT)
     assert words(told.advance(shown(running("t1")), at=AT)) == []
-    assert told.is_running
+    assert told.turns.is_running
     assert words(told.advance(shown(running("t1"), others=THERE), at=AT)) == []
     assert words(told.advance(shown(running("t1")), at=AT)) == []
     events = told.advance(shown(running("t1")), at=AT)
     assert words(events) == ["ended t1 interrupted"]
-    assert not told.is_running
+    assert not told.turns.is_running
 
 
 def test_a_turn_that_was_cut_short_does_not_run_again_when_somebody_comes() -> None:
@@ -181,7 +181,7 @@ def test_turns_that_we_take_back_are_neither_missed_nor_told_again() -> None:
         live_turn(told, turn_id, [f"i-{turn_id}"])
     gone = ThreadReverted(thread_id="thr", last_turn_id="t1")
     told.note(Emitted(at=AT, thread_id="thr", data=gone))
-    assert told.knows_all_before("t1")
+    assert told.turns.all_before("t1")
     now = shown(turn("t1", item("i-t1", "t1")), turn("t4", at=AT + 1))
     events = told.advance(now, at=AT)
     assert words(events) == ["began t4 inProgress", "ended t4 completed"]
@@ -220,7 +220,7 @@ def test_more_than_was_read_is_said_and_not_told_one_by_one() -> None:
     told = Told("thr")
     told.advance(shown(turn("t1")), at=AT)
     now = shown(turn("t8"), turn("t9"))
-    assert told.lacks(now.turns, since=None)
+    assert told.turns.lacks(now.turns, since=None)
     assert words(told.advance(now, at=AT)) == ["historyGap"]
     assert words(told.advance(now, at=AT)) == []
 

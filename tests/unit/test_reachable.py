@@ -3,7 +3,7 @@
 import platform
 from pathlib import Path
 
-from agent.edge import reachable
+from agent.reach import reachable
 
 SOCKET = Path("/run/user/1000/threadgate/agent.sock")
 
