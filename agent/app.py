@@ -149,7 +149,7 @@ async def _run(
                 handler_nursery=leases,
                 store=state.store,
                 audit=state.audit,
-                insist=state.reserve.insist,
+                reserve=state.reserve,
                 watch=watch,
             )
             await _open_reader(door, state, readers)

@@ -49,7 +49,7 @@ from agent.reading.word_search import WordSearch
 from agent.records.ages import Instant
 from agent.records.audit import Audit
 from agent.records.ledger import Ledger
-from agent.records.reserve import Insist, at_once
+from agent.records.reserve import Reserve
 from agent.records.store import Store
 
 
@@ -90,7 +90,7 @@ def build_door(
     handler_nursery: trio.Nursery,
     store: Store,
     audit: Audit,
-    insist: Insist = at_once,
+    reserve: Reserve,
     watch: Watch | None = None,
     clocks: Callable[[], Instant] = instant,
     run: Runner = in_thread,
@@ -99,7 +99,6 @@ def build_door(
 
     Call `store.recover()` before, when the processes of an earlier run are known dead.
     `watch`: another look at foreign writers than this machine's process table.
-    `insist`: runs a write for which a full disk has kept room.
     """
     cache = OutputCache()
     given = Given(
@@ -111,7 +110,7 @@ def build_door(
         handler_nursery=handler_nursery,
         store=store,
         audit=audit,
-        insist=insist,
+        reserve=reserve,
         clocks=clocks,
         run=run,
     )
@@ -145,7 +144,10 @@ def build_door(
         backlog=mutations.backlog,
         delivering=_delivering(given, ground, mutations),
         offering=Offering(
-            supervisor=ground.supervisor, keeper=ground.keeper, now_ms=now_ms
+            supervisor=ground.supervisor,
+            keeper=ground.keeper,
+            has_room=lambda: reserve.has_room,
+            now_ms=now_ms,
         ),
         uploads=_uploads(given, files, dated),
         pictures=_pictures(given, ground, blobs, private),

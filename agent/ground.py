@@ -26,7 +26,7 @@ from agent.offload import Runner
 from agent.reading.standing import Others, mode_of
 from agent.records.ages import Instant
 from agent.records.audit import Audit
-from agent.records.reserve import Insist
+from agent.records.reserve import Reserve
 from agent.records.store import Store
 from transport.errors import Refusal
 from transport.protocol.threads import ThreadMode
@@ -44,7 +44,7 @@ class Given:
     handler_nursery: trio.Nursery
     store: Store
     audit: Audit
-    insist: Insist
+    reserve: Reserve
     clocks: Callable[[], Instant]
     run: Runner
 

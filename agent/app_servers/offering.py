@@ -33,17 +33,22 @@ T = TypeVar("T")
 
 
 class Offering:
-    """Asks the reader; keeps the warnings fresh in the background (`serve`)."""
+    """Asks the reader; keeps the warnings fresh in the background (`serve`).
+
+    `has_room`: whether the disk takes what must be written before a mutation.
+    """
 
     def __init__(
         self,
         *,
         supervisor: Supervisor,
         keeper: GateKeeper,
+        has_room: Callable[[], bool],
         now_ms: Callable[[], int],
     ) -> None:
         self._supervisor = supervisor
         self._keeper = keeper
+        self._has_room = has_room
         self._now_ms = now_ms
         self._decided_alone: tuple[str, ...] = ()
         self._sandbox_fault: str | None = None
@@ -70,6 +75,7 @@ class Offering:
             "approvalsDecidedLocally": bool(self._decided_alone),
             "sandboxBroken": self._sandbox_fault is not None,
             "writerWithoutLock": foreign is not None,
+            "diskFull": not self._has_room(),
         }
         return [code for code, holds in found.items() if holds]
 

@@ -102,6 +102,6 @@ def _backlog(given: Given, ledger: Ledger, table: QueueTable) -> Backlog:
         emit=given.emit,
         now_ms=given.now_ms,
         age_ms=lambda: ledger.ages().most,
-        insist=given.insist,
+        insist=given.reserve.insist,
         run=given.run,
     )

@@ -46,6 +46,15 @@ class Reserve:
         """Whether there is room for what must be written on a full disk."""
         return self._there
 
+    @property
+    def has_room(self) -> bool:
+        """Whether it is there, and the disk has as much room beside it."""
+        try:
+            disk = os.statvfs(self._path.parent)
+        except OSError:
+            return False
+        return self._there and disk.f_bavail * disk.f_frsize >= self._size
+
     def lay_in(self) -> bool:
         """Make the file where it is missing or short; return whether it is there."""
         with self._alone:

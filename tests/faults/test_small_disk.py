@@ -72,7 +72,7 @@ async def open_workstation() -> AsyncGenerator[Workstation]:
     async with open_codex_home(*RULES) as home:
         state = home.home.parent / "state"
         state.mkdir(mode=0o700)
-        with open_small_disk(state, "4m") as disk:
+        with open_small_disk(state, "8m") as disk:
             yield Workstation(home, disk)
 
 
@@ -187,8 +187,15 @@ async def test_what_is_taken_away_on_a_full_disk_stays_so_though_the_agent_is_ki
                 assert (await owner.call(rows.THREAD_READ, read)).turns
                 with pytest.raises(Internal):
                     await owner.call(rows.TURN_START, late)
+                assert "diskFull" in await warnings(owner)
                 here.disk.free()
                 await owner.call(rows.TURN_START, late)
+                assert "diskFull" not in await warnings(owner)
+
+
+async def warnings(owner: Client) -> list[str]:
+    asked = gateway.GatewayStatusParams()
+    return (await owner.call(rows.GATEWAY_STATUS, asked)).warnings
 
 
 async def take_away(owner: Client, what: str, device_id: str, queue_id: str) -> None:

@@ -15,6 +15,7 @@ from agent.door import Door, build_door
 from agent.gate.engines import Foreign, Look, Named, Role
 from agent.records.ages import Instant
 from agent.records.audit import Audit
+from agent.records.reserve import Reserve
 from agent.records.store import Store
 from agent.sessions.acts import Acts
 from tests.support.fake_runtime import FakeRuntime
@@ -109,6 +110,13 @@ async def inline(work: Callable[[], T], /) -> T:
     return work()
 
 
+def small_reserve(folder: Path) -> Reserve:
+    """Return a reserve that is there and costs little."""
+    reserve = Reserve(folder, size=4_096)
+    assert reserve.lay_in()
+    return reserve
+
+
 @asynccontextmanager
 async def open_house(
     tmp_path: Path,
@@ -143,6 +151,7 @@ async def open_house(
                     handler_nursery=nursery,
                     store=store,
                     audit=audit,
+                    reserve=small_reserve(tmp_path),
                     watch=watch,
                     clocks=clocks,
                     run=inline,

@@ -14,6 +14,7 @@ from agent.door import Door, build_door
 from agent.records.audit import Audit
 from agent.records.store import Store
 from tests.support.codex import BUNDLED, CodexHome, codex_binaries
+from tests.support.door import small_reserve
 
 
 @asynccontextmanager
@@ -46,6 +47,7 @@ async def open_door(
                 handler_nursery=leases,
                 store=store,
                 audit=audit,
+                reserve=small_reserve(state),
             )
             readers.start_soon(door.supervisor.serve)
             await door.supervisor.tried.wait()

@@ -173,6 +173,7 @@ class Stack:
             handler_nursery=nursery,
             store=state.store,
             audit=state.audit,
+            reserve=state.reserve,
             watch=FakeWatch(),
             clocks=clocks,
             run=inline,

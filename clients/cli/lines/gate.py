@@ -26,6 +26,9 @@ _WARNINGS: Final = {
     "sandboxBroken": (
         "Codex cannot start a sandbox there: its commands fail or ask to run without one"
     ),
+    "diskFull": (
+        "the disk is full there: threads can be read, nothing is sent until there is room"
+    ),
     "writerWithoutLock": (
         "a Codex without thread locks runs there: beside it threads can only be read"
     ),
