@@ -35,6 +35,10 @@ class StorageError(AgentError):
         return ": ".join(map(str, self.args))
 
 
+class ProcessTableError(AgentError):
+    """Nothing can be told of any process now (no descriptor, no memory is left)."""
+
+
 class AuditUnavailableError(StorageError):
     """An entry could not be made durable: what it stands for must not happen."""
 

@@ -17,7 +17,10 @@ else:
 
 
 class ProcessTable(Protocol):
-    """What every platform's module offers. Nothing in it blocks for long."""
+    """What every platform's module offers. Nothing in it blocks for long.
+
+    Raises: OSError, ProcessTableError where nothing can be told of any process.
+    """
 
     def fork_counter(self) -> bytes:
         """Return a value that changes whenever the set of pids does."""

@@ -6,12 +6,14 @@ checkpoint between. Only this pid namespace is seen, and of other users' process
 what /proc lets us read.
 """
 
+import errno
 import os
 import re
 import time
 from pathlib import Path
 from typing import Final
 
+from agent.errors import ProcessTableError
 from agent.gate.engines import Process
 from agent.gate.lock_path import FOLDER, Owners, lock_path
 from agent.limits import ANCESTORS, BETWEEN_S
@@ -19,13 +21,14 @@ from agent.limits import ANCESTORS, BETWEEN_S
 _PROC: Final = Path("/proc")
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _GONE: Final = " (deleted)"  # an updated program runs on from its deleted file
+_STARVED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _ENV_END: Final = 48  # where the environment ends: of stat's fields behind the name
 
 
 def _read(path: Path) -> bytes:
     # One read of a fixed size: /proc answers whole or not at all, and no buffering
     # layer of Python's costs more than the read itself.
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = _open(path)
     try:
         parts: list[bytes] = []
         while part := os.read(descriptor, 65_536):
@@ -33,6 +36,16 @@ def _read(path: Path) -> bytes:
         return b"".join(parts)
     finally:
         os.close(descriptor)
+
+
+def _open(path: Path) -> int:
+    """Open for reading. Raises: OSError; ProcessTableError: that says nothing of `path`."""
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as exc:
+        if exc.errno in _STARVED:
+            raise ProcessTableError(str(exc)) from exc
+        raise
 
 
 def fork_counter() -> bytes:

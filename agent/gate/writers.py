@@ -17,12 +17,14 @@ import trio
 
 from adapter.runtime.program import RuntimeInfo
 from agent.clocks import boot_s
+from agent.errors import ProcessTableError
 from agent.gate.binary_versions import Versions
 from agent.gate.engines import Foreign, Look, Named, Process, Programs, Role
 from agent.gate.proctable import HERE, ProcessTable
 from agent.limits import ASK_AGAIN_S, FULL_SCAN_S, LOOK_S, YOUNG_S
 from transport.protocol.gateway import Writer, WriterKind
 
+_UNREADABLE: Final = (OSError, ProcessTableError)
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -71,7 +73,7 @@ class WriterWatch:
         """Read the whole table anew and return everybody else who can write."""
         try:
             self._read_all()
-        except OSError as exc:
+        except _UNREADABLE as exc:
             return self._blinded(exc)
         self._is_blind = False
         return self._judged()
@@ -82,7 +84,7 @@ class WriterWatch:
             return self.look()
         try:
             self._read_news()
-        except OSError as exc:
+        except _UNREADABLE as exc:
             return self._blinded(exc)
         return self._judged()
 
@@ -109,10 +111,10 @@ class WriterWatch:
             if self._table.started(pid) != process.started:
                 del self._candidates[pid]
 
-    def _blinded(self, exc: OSError) -> Look:
+    def _blinded(self, exc: Exception) -> Look:
         """No descriptors left, say: until a look at everything, anybody may write."""
         if not self._is_blind:
-            _LOG.warning("the process table cannot be read (%s)", exc.strerror)
+            _LOG.warning("the process table cannot be read: %s", exc)
         self._is_blind = True
         return Look(blind=True)
 
@@ -125,9 +127,11 @@ class WriterWatch:
         newest = max(
             (one.since for one in self.look().foreign if one.is_desktop), default=0
         )
+        if not newest:
+            return 0.0
         age = self._table.uptime_s() - (newest - self._boot_ms) / 1_000
         # Bounded above too: the wall clock, which some platforms tell by, can go back.
-        return min(YOUNG_S, max(0.0, YOUNG_S - age)) if newest else 0.0
+        return min(YOUNG_S, max(0.0, YOUNG_S - age))
 
     def holders(self, thread_ids: Collection[str]) -> dict[str, Writer]:
         """Return which of these threads a process that is not ours has locked.
@@ -135,9 +139,12 @@ class WriterWatch:
         None where that cannot be read: Codex's own locks stand all the same.
         """
         try:
-            owners = self._table.lock_owners()
-        except OSError:
+            return self._held_by_others(thread_ids)
+        except _UNREADABLE:
             return {}
+
+    def _held_by_others(self, thread_ids: Collection[str]) -> dict[str, Writer]:
+        owners = self._table.lock_owners()
         held = {
             thread_id: self._table.thread_holder(self._home, thread_id, owners)
             for thread_id in thread_ids

@@ -226,6 +226,30 @@ async def test_where_the_table_cannot_be_read_anybody_may_write_and_the_watch_go
             nursery.cancel_scope.cancel(reason="seen")
 
 
+@pytest.mark.parametrize("starved", ["stat", "cmdline", "environ"])
+async def test_a_desktop_for_which_no_descriptor_is_left_is_not_gone(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, starved: str
+) -> None:
+    """Others of our threads may take the last one in the middle of a look."""
+    monkeypatch.setattr("agent.gate.writers.YOUNG_S", 0.0)  # none is looked at again
+    watch = WriterWatch(own_pids=set, home=home, table=proctable_linux)
+    true_open = os.open
+    with trio.fail_after(PATIENCE_S):
+        argv = shell(place(tmp_path, APP))
+        async with open_program(argv, environ(home)) as desktop:
+            assert watch.look().desktop is not None
+
+            def take_the_last(path: Path, flags: int) -> int:
+                if path == Path(f"/proc/{desktop.pid}/{starved}"):
+                    raise OSError(errno.EMFILE, "too many open files")
+                return true_open(path, flags)
+
+            with monkeypatch.context() as patched:
+                patched.setattr(os, "open", take_the_last)
+                assert watch.look() == Look(blind=True)
+            assert watch.glance().desktop is not None
+
+
 def test_who_holds_a_thread_is_nobody_where_that_cannot_be_read(
     home: Path,
     table: ProcessTable,
