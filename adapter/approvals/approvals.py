@@ -29,8 +29,6 @@ from transport.protocol.approvals import Approval, ApprovalState
 from transport.protocol.events import ApprovalRequested, ApprovalResolved, EventData
 from transport.protocol.items import Item
 
-__all__ = ["ApprovalLedger", "Asked", "Reply"]
-
 _OPEN: Final = frozenset({ApprovalState.PENDING, ApprovalState.ANSWERING})
 
 

@@ -1,31 +1,20 @@
 """Forms that MCP servers ask for: which we understand, and what may be filled in. Sans-IO.
 
-MCP's elicitation has a small subset of JSON Schema: one flat object of texts, numbers,
-yes-or-no and choices. Exactly that is taken; a form with anything else in it cannot be
-shown as what it is. What a client sends is checked here, before Codex hears of it.
+A form is one flat object of `form_fields`. One with anything else in it cannot be shown as
+what it is. What a client sends is checked here, before Codex hears of it.
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
-from math import isfinite
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from adapter.approvals.choices import unfit
-from adapter.limits import FORM_CHOICES, FORM_FIELDS, FORM_NAME_CHARS, LABEL_BYTES
-from adapter.shapes.shapes import MisfitError, mapping, sequence, text, whole
-from adapter.shapes.texts import byte_size
+from adapter.approvals.form_fields import Check, Raw, field_check, only
+from adapter.limits import FORM_FIELDS
+from adapter.shapes.shapes import MisfitError, mapping, sequence, text
 
-Raw = Mapping[str, Any]
-Check = Callable[[object], str | None]
-"""Returns what is wrong with a value, to be read behind the field's name."""
-
-_LARGEST: Final = 2**53  # the largest whole number that every JSON reader keeps
-_TOLD: Final = frozenset({"type", "title", "description", "default"})
 _FORM_KEYS: Final = frozenset({"$schema", "type", "properties", "required"})
-_MAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")
-_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 _SECRET: Final = re.compile(
     r"pass[ _-]?(word|wd|phrase)|secret|credential|(api|private)[ _-]?key"
     r"|(access|auth|bearer|refresh)[ _-]?token|\b(otp|pin)\b",
@@ -66,14 +55,14 @@ class Form:
 def read_form(raw: object) -> Form:
     """Return the form of a schema. Raises one of `MISFITS` where it is no such subset."""
     schema = mapping(raw)
-    _only(schema, _FORM_KEYS)
+    only(schema, _FORM_KEYS)
     if schema["type"] != "object":
         raise MisfitError("a form is an object")
     fields = mapping(schema["properties"])
     required = [text(name) for name in sequence(schema.get("required"))]
     if len(fields) > FORM_FIELDS or not set(required) <= set(fields):
         raise MisfitError("too many fields, or one that is required and not there")
-    checks = {name: _field(name, mapping(field)) for name, field in fields.items()}
+    checks = {name: field_check(name, mapping(field)) for name, field in fields.items()}
     shown = {name: _plain(fields[name], checks[name]) for name in fields}
     return Form(
         schema={"type": "object", "properties": shown, "required": required},
@@ -97,176 +86,3 @@ def _asks_for_secret(name: str, field: Raw) -> bool:
         return False
     words = re.sub(r"([a-z])([A-Z])", r"\1 \2", f"{name} {field.get('title') or ''}")
     return _SECRET.search(words.replace("_", " ")) is not None
-
-
-def _field(name: str, field: Raw) -> Check:
-    if not 1 <= len(name) <= FORM_NAME_CHARS:
-        raise MisfitError("a field without a name, or with a very long one")
-    for key in ("title", "description"):
-        if byte_size(text(field.get(key) or "")) > LABEL_BYTES:
-            raise MisfitError(f"a very long {key}")
-    match field["type"]:
-        case "string":
-            return _string(field)
-        case "number" | "integer":
-            return _number(field)
-        case "boolean":
-            _only(field, _TOLD)
-            return _boolean
-        case "array":
-            return _several(field)
-        case _:
-            raise MisfitError("a field of an unknown type")
-
-
-def _string(field: Raw) -> Check:
-    if field.get("enum") is not None or field.get("oneOf") is not None:
-        _only(field, _TOLD | {"enum", "enumNames", "oneOf"})
-        return _one_of(_choices(field))
-    _only(field, _TOLD | {"minLength", "maxLength", "format"})
-    least, most = _bounds(field, "minLength", "maxLength")
-    named = field.get("format")
-    format_of = None if named is None else _FORMATS[text(named)]
-
-    def check(value: object) -> str | None:
-        if not isinstance(value, str):
-            return "must be a text"
-        if len(value) < least or (most is not None and len(value) > most):
-            return _says("must have", least, most, "characters")
-        if format_of is not None and not format_of(value):
-            return f"must be a {named}"
-        return None
-
-    return check
-
-
-def _number(field: Raw) -> Check:
-    _only(field, _TOLD | {"minimum", "maximum"})
-    integer = field["type"] == "integer"
-    least, most = _finite(field.get("minimum")), _finite(field.get("maximum"))
-
-    def check(value: object) -> str | None:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return "must be a number"
-        if integer and not isinstance(value, int):
-            return "must be a whole number"
-        if not isfinite(value) or abs(value) > _LARGEST:
-            return "is too large"
-        if (least is not None and value < least) or (most is not None and value > most):
-            return _says("must be", least, most, "")
-        return None
-
-    return check
-
-
-def _several(field: Raw) -> Check:
-    _only(field, _TOLD | {"minItems", "maxItems", "items"})
-    items = mapping(field["items"])
-    _only(items, {"type", "enum", "anyOf"})
-    offered = _choices({**items, "oneOf": items.get("anyOf")})
-    one_of = _one_of(offered)
-    least, most = _bounds(field, "minItems", "maxItems")
-
-    def check(value: object) -> str | None:
-        if not isinstance(value, list | tuple):
-            return "must be a list"
-        chosen = cast("Sequence[object]", value)
-        if wrong := next(filter(None, map(one_of, chosen)), None):
-            return wrong
-        if len(set(chosen)) < len(chosen):
-            return "holds a choice twice"
-        if len(chosen) < least or (most is not None and len(chosen) > most):
-            return _says("must hold", least, most, "choices")
-        return None
-
-    return check
-
-
-def _choices(field: Raw) -> list[str]:
-    """Return the values that are offered, by any of the three ways to write them."""
-    if field.get("oneOf") is not None:
-        rows = [mapping(row) for row in sequence(field["oneOf"])]
-        for row in rows:
-            _only(row, {"const", "title"})
-        values = [text(row["const"]) for row in rows]
-        names = [text(row["title"]) for row in rows]
-    else:
-        values = [text(value) for value in sequence(field["enum"])]
-        names = [text(name) for name in sequence(field.get("enumNames"))] or values
-    if not 1 <= len(values) <= FORM_CHOICES or len(names) != len(values):
-        raise MisfitError("no choices, too many, or names that do not belong to them")
-    if len(set(values)) < len(values):
-        raise MisfitError("a choice that is there twice")
-    if any(byte_size(word) > LABEL_BYTES for word in (*values, *names)):
-        raise MisfitError("a very long choice")
-    return values
-
-
-def _one_of(offered: Collection[str]) -> Check:
-    def check(value: object) -> str | None:
-        return None if value in offered else "must be one of the choices"
-
-    return check
-
-
-def _boolean(value: object) -> str | None:
-    return None if isinstance(value, bool) else "must be true or false"
-
-
-def _bounds(field: Raw, least: str, most: str) -> tuple[int, int | None]:
-    low, high = field.get(least), field.get(most)
-    return (0 if low is None else _count(low)), None if high is None else _count(high)
-
-
-def _count(value: object) -> int:
-    number = whole(value)
-    if not 0 <= number <= _LARGEST:
-        raise MisfitError("a bound that is no count")
-    return number
-
-
-def _finite(value: object) -> int | float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise MisfitError("a bound that is no number")
-    if not isfinite(value) or abs(value) > _LARGEST:
-        raise MisfitError("a bound that is no number")
-    return value
-
-
-def _only(raw: Raw, known: Collection[str]) -> None:
-    for key, value in raw.items():
-        if key not in known and value is not None:
-            raise MisfitError("a keyword that is not known here")
-
-
-def _says(verb: str, least: object, most: object, unit: str) -> str:
-    low = "" if least in (None, 0) else f" at least {least}"
-    high = "" if most is None else f" at most {most}"
-    both = " and" if low and high else ""
-    return f"{verb}{low}{both}{high} {unit}".rstrip()
-
-
-def _is_date(value: str) -> bool:
-    try:
-        date.fromisoformat(value)
-    except ValueError:
-        return False
-    return len(value) == len("2026-11-30")
-
-
-def _is_moment(value: str) -> bool:
-    """A date and a time with its zone, as RFC 3339 writes it."""
-    try:
-        return "T" in value and datetime.fromisoformat(value).tzinfo is not None
-    except ValueError:
-        return False
-
-
-_FORMATS: Final[Mapping[str, Callable[[str], object]]] = {
-    "email": _MAIL.fullmatch,
-    "uri": _URI.fullmatch,
-    "date": _is_date,
-    "date-time": _is_moment,
-}

@@ -1,38 +1,28 @@
-"""What MCP servers ask, and whether their tools may run. Sans-IO. PROTOCOL.md section 5.
-
-Both come as the same request of Codex: a server's *elicitation* is a form or a page to
-open; a tool that wants leave is marked as such in `_meta`. Codex would also take a yes
-for ever (it writes that into its configuration): that one is never sent.
-"""
+"""What MCP servers ask: a form to fill in, a page to open. Sans-IO. PROTOCOL.md section 5."""
 
 import json
-import re
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any
 from urllib.parse import urlsplit
 
 from adapter.approvals import choices
 from adapter.approvals.choices import Result, Way, fixed, refuse_filled, unfit
-from adapter.approvals.forms import Form, read_form
-from adapter.approvals.legible import (
-    hidden_lines,
-    lines_fit,
-    shown_lines,
-    text_fits,
-    unknown_lines,
+from adapter.approvals.forms import Form
+from adapter.approvals.legible import hidden_lines, lines_fit, shown_lines, text_fits
+from adapter.approvals.questions import Question, Raw
+from adapter.approvals.server_frame import (
+    ACCEPTED,
+    NO,
+    asked_by,
+    extra_lines,
+    form_of,
+    object_of,
 )
-from adapter.approvals.questions import Question, Raw, place_lines
+from adapter.approvals.tool_questions import about_tool
 from adapter.limits import LABEL_BYTES, PATH_BYTES, TEXT_BYTES
 from adapter.runtime.acts import Filled
-from adapter.shapes.shapes import (
-    MISFITS,
-    maybe_id,
-    maybe_text,
-    sequence,
-    text,
-    wire_id,
-)
+from adapter.shapes.shapes import text
 from adapter.shapes.texts import cut, one_line
 from transport.protocol.approvals import (
     ApprovalDetail,
@@ -41,52 +31,12 @@ from transport.protocol.approvals import (
     ElicitationMode,
 )
 
-DECLINED: Final[Result] = {"action": "decline", "content": None}
-
-_ACCEPTED: Final[Result] = {"action": "accept", "content": {}}
-_REMEMBERED: Final[Result] = {**_ACCEPTED, "_meta": {"persist": "session"}}
-_NO: Final[Mapping[str, Way]] = {
-    choices.DENY: fixed("Decline; the turn goes on", ChoiceEffect.DENY, DECLINED),
-    choices.CANCEL: fixed(
-        "Dismiss it unanswered; the turn goes on",
-        ChoiceEffect.CANCEL,
-        {"action": "cancel", "content": None},
-    ),
-}
-_SHOWN: Final = frozenset(
-    {
-        "_meta",
-        "elicitationId",
-        "environmentId",
-        "message",
-        "mode",
-        "requestedSchema",
-        "serverName",
-        "threadId",
-        "turnId",
-        "url",
-    }
-)
-_SHOWN_META: Final = frozenset(
-    {
-        "codex_approval_kind",
-        "persist",
-        "tool_annotations",
-        "tool_description",
-        "tool_name",
-        "tool_params",
-        "tool_params_display",
-    }
-)
-_TOOL: Final = re.compile(r'.* to run tool "([^"]+)"\?')
-"""Codex's own words; its 0.163 names the tool nowhere else."""
-
 
 def about_server(raw: Raw) -> Question:
     """Raises one of `MISFITS`."""
-    meta = _object(raw.get("_meta"))
+    meta = object_of(raw.get("_meta"))
     if "codex_approval_kind" in meta:
-        return _about_tool(raw, meta)
+        return about_tool(raw, meta)
     match text(raw["mode"]):
         case "form":
             return _about_form(raw)
@@ -97,8 +47,8 @@ def about_server(raw: Raw) -> Question:
 
 
 def _about_form(raw: Raw) -> Question:
-    form = _form(raw.get("requestedSchema"))
-    allows = _extras(raw)
+    form = form_of(raw.get("requestedSchema"))
+    allows = extra_lines(raw)
     if form is None:
         allows.append("its form has parts that are not known here")
     elif form.secrets:
@@ -117,7 +67,7 @@ def _about_form(raw: Raw) -> Question:
 
 def _fill(form: Form) -> Mapping[str, Way]:
     if form.empty:
-        return {choices.ALLOW: fixed("Agree", ChoiceEffect.ALLOW, _ACCEPTED)}
+        return {choices.ALLOW: fixed("Agree", ChoiceEffect.ALLOW, ACCEPTED)}
     reply = partial(_reply, form)
     return {
         choices.ANSWER: Way(
@@ -139,7 +89,7 @@ def _about_page(raw: Raw) -> Question:
     url = text(raw["url"])
     host = _host(url)
     agree = f"I open the page at {host}" if host else ""
-    allows = _extras(raw)
+    allows = extra_lines(raw)
     if host is None:
         allows.append("it is no address of a web page")
     else:
@@ -150,7 +100,7 @@ def _about_page(raw: Raw) -> Question:
         mode=ElicitationMode.URL,
         allows=[*allows, *hidden_lines(url)],
         url=cut(url, PATH_BYTES),
-        yes={choices.ALLOW: fixed(agree, ChoiceEffect.ALLOW, _ACCEPTED)}
+        yes={choices.ALLOW: fixed(agree, ChoiceEffect.ALLOW, ACCEPTED)}
         if whole
         else {},
     )
@@ -198,109 +148,10 @@ def _elicitation(
         url=url,
         allows=shown_lines(allows),
     )
-    return _question(
+    return asked_by(
         ApprovalKind.ELICITATION,
         raw,
         title=f"{one_line(server, 40)} asks: {one_line(message, 100)}",
         detail=detail,
-        choices={**(yes if whole and lines_fit(allows) else {}), **_NO},
-    )
-
-
-def _about_tool(raw: Raw, meta: Raw) -> Question:
-    server, message = text(raw["serverName"]), text(raw["message"])
-    tool = _tool(meta, message)
-    given = meta.get("tool_params")
-    arguments = None if given is None else json.dumps(given, ensure_ascii=False)
-    allows = [*_extras({**raw, "_meta": None}), *unknown_lines(meta, _SHOWN_META)]
-    allows += _hints(meta)
-    allows += hidden_lines(f"{server}{message}{tool or ''}{arguments or ''}")
-    detail = ApprovalDetail(
-        server=cut(server, LABEL_BYTES),
-        tool=None if tool is None else cut(tool, LABEL_BYTES),
-        arguments=None if arguments is None else cut(arguments, TEXT_BYTES),
-        message=cut(message, TEXT_BYTES),
-        allows=shown_lines(allows),
-    )
-    form = _form(raw.get("requestedSchema"))
-    known = meta["codex_approval_kind"] == "mcp_tool_call" and tool is not None
-    whole = known and form is not None and form.empty and lines_fit(allows)
-    whole = (
-        whole and text_fits(arguments, TEXT_BYTES) and text_fits(message, TEXT_BYTES)
-    )
-    whole = whole and text_fits(server, LABEL_BYTES) and text_fits(tool, LABEL_BYTES)
-    return _question(
-        ApprovalKind.TOOL_CALL,
-        raw,
-        title=f"Let {one_line(server, 40)} run {one_line(tool or 'a tool', 60)}",
-        detail=detail,
-        choices={**(_runs(meta) if whole else {}), choices.DENY: _NO[choices.DENY]},
-    )
-
-
-def _runs(meta: Raw) -> Mapping[str, Way]:
-    """Remembered is the tool, whatever its arguments: so the label says it."""
-    once = fixed("Run it once", ChoiceEffect.ALLOW, _ACCEPTED)
-    again = fixed(
-        "Run it, and do not ask about this tool again, with any arguments, until the "
-        "thread is unloaded",
-        ChoiceEffect.ALLOW_FOR_SESSION,
-        _REMEMBERED,
-    )
-    offered = meta.get("persist")
-    ways = (offered,) if isinstance(offered, str) else sequence(offered)
-    if "session" not in ways:
-        return {choices.ALLOW: once}
-    return {choices.ALLOW: once, choices.ALLOW_FOR_SESSION: again}
-
-
-def _tool(meta: Raw, message: str) -> str | None:
-    if (named := maybe_text(meta.get("tool_name"))) is not None:
-        return named
-    found = _TOOL.fullmatch(message)
-    return found[1] if found else None
-
-
-def _hints(meta: Raw) -> list[str]:
-    """What the server says of its tool; it may be wrong, and allows nothing."""
-    said = maybe_text(meta.get("tool_description"))
-    lines = [f"its server says of it: {cut(said, LABEL_BYTES)}"] if said else []
-    if _object(meta.get("tool_annotations")).get("destructiveHint") is True:
-        lines.append("its server says that it may destroy something")
-    return lines
-
-
-def _object(raw: object) -> Raw:
-    """Return an object; anything else is an empty one."""
-    return cast("Raw", raw) if isinstance(raw, Mapping) else {}
-
-
-def _form(raw: object) -> Form | None:
-    try:
-        return read_form(raw)
-    except MISFITS:
-        return None
-
-
-def _extras(raw: Raw) -> list[str]:
-    meta = raw.get("_meta")
-    rest = {} if meta is None else {"_meta": meta}
-    return [*place_lines(raw), *unknown_lines(raw, _SHOWN), *unknown_lines(rest, ())]
-
-
-def _question(
-    kind: ApprovalKind,
-    raw: Raw,
-    *,
-    title: str,
-    detail: ApprovalDetail,
-    choices: Mapping[str, Way],
-) -> Question:
-    return Question(
-        kind=kind,
-        thread_id=wire_id(raw["threadId"]),
-        turn_id=maybe_id(raw.get("turnId")),
-        title=title,
-        detail=detail,
-        choices=choices,
+        choices={**(yes if whole and lines_fit(allows) else {}), **NO},
     )

@@ -9,7 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from adapter.approvals import act_questions, server_questions, user_questions
+from adapter.approvals import (
+    act_questions,
+    server_frame,
+    server_questions,
+    user_questions,
+)
 from adapter.approvals.choices import Result
 from adapter.approvals.questions import Question
 from transport.protocol.items import Item
@@ -86,6 +91,6 @@ SERVER_REQUESTS: Final[Mapping[str, Asks | Refuses | Fails]] = {
         _alone(user_questions.about_input), user_questions.NO_ANSWERS
     ),
     "mcpServer/elicitation/request": Asks(
-        _alone(server_questions.about_server), server_questions.DECLINED
+        _alone(server_questions.about_server), server_frame.DECLINED
     ),
 }

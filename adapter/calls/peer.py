@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, cast
 
 import trio
 
-from adapter.approvals.approvals import Reply
+from adapter.approvals.replies import Reply
 from adapter.calls.jsonrpc import (
     Answered,
     Asked,

@@ -7,7 +7,8 @@ is told, and `serverRequest/resolved` belongs to the ledger.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from adapter.approvals.approvals import ApprovalLedger, Asked
+from adapter.approvals.approvals import ApprovalLedger
+from adapter.approvals.replies import Asked
 from adapter.calls.jsonrpc import Unread
 from adapter.events.normalize import Normalizer
 from adapter.runtime.events import RuntimeEvent

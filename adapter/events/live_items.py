@@ -12,7 +12,8 @@ from adapter.events.open_items import OpenItem
 from adapter.events.tree import Node
 from adapter.limits import DELTA_BYTES, PREVIEW_CHARS
 from adapter.runtime.events import ItemDelta
-from adapter.shapes.items import Frame, ended_as, item_from
+from adapter.shapes.item_frame import Frame
+from adapter.shapes.items import ended_as, item_from
 from adapter.shapes.shapes import MISFITS, maybe_text, sequence, text, wire_id
 from adapter.shapes.texts import one_line, pieces
 from adapter.shapes.whole_texts import whole_texts

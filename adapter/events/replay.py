@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final
 
-from adapter.approvals.approvals import ApprovalLedger, Reply
+from adapter.approvals.approvals import ApprovalLedger
 from adapter.approvals.choices import ALLOW, ALLOW_FOR_SESSION, ANSWER, CANCEL, DENY
+from adapter.approvals.replies import Reply
 from adapter.errors import AdapterError
 from adapter.events.intake import Intake
 from adapter.events.invariants import Broken, Invariants

@@ -4,32 +4,17 @@ PROTOCOL.md section 5. Live items and stored ones take the same way, so an item 
 alike from both.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from adapter.limits import (
-    ACTIONS,
-    ATTACHMENTS,
-    CHANGES,
-    CITATIONS,
-    ITEM_BYTES,
-    SUMMARY_PARTS,
-    TEXT_BYTES,
-)
+from adapter.limits import ACTIONS, CHANGES, ITEM_BYTES, TEXT_BYTES
 from adapter.shapes.agent_items import subagent_activity, subagent_call
 from adapter.shapes.changes import changes_from
 from adapter.shapes.item_frame import Build, Cutter, Frame, base_of
-from adapter.shapes.shapes import (
-    mapping,
-    maybe_id,
-    maybe_text,
-    maybe_whole,
-    sequence,
-    text,
-)
+from adapter.shapes.message_items import agent_message, plan, reasoning, user_message
+from adapter.shapes.shapes import mapping, maybe_text, maybe_whole, sequence, text
 from adapter.shapes.summaries import summary_of
-from adapter.shapes.texts import byte_size, packed_bound, prefix
+from adapter.shapes.texts import packed_bound, prefix
 from adapter.shapes.tool_items import (
     client_tool,
     function_output,
@@ -41,8 +26,6 @@ from adapter.shapes.tool_items import (
 from adapter.shapes.whole_texts import true_size
 from generated import codex
 from transport.protocol.items import (
-    AgentMessage,
-    Citation,
     Command,
     CommandAction,
     Compaction,
@@ -50,16 +33,10 @@ from transport.protocol.items import (
     Item,
     ItemStatus,
     OtherItem,
-    Plan,
-    Reasoning,
     Review,
-    UserMessage,
 )
 from transport.protocol.work_items import ReviewPhase
 
-__all__ = ["Frame", "ended_as", "item_from"]
-
-_UPLOAD: Final = re.compile(r"/uploads/[0-9a-z]{1,64}/[0-9a-f]{32}$")
 _LIMITS: Final = (TEXT_BYTES, 16 * 1024, 4 * 1024, 1024, 512, 256)
 
 
@@ -78,91 +55,6 @@ def ended_as(item: Item, status: ItemStatus, at: int, provenance: str) -> Item:
     return item.model_copy(
         update={"status": status, "completed_at": at, "provenance": provenance}
     )
-
-
-def _user_message(raw: Mapping[str, Any], cutter: Cutter, frame: Frame) -> Item:
-    item = cast("codex.ThreadItemUserMessage", raw)
-    inputs = [mapping(part) for part in sequence(item["content"])]
-    words = [text(part["text"]) for part in inputs if part["type"] == "text"]
-    attached = [_attachment(part) for part in inputs if part["type"] != "text"]
-    if len(attached) > ATTACHMENTS:
-        cutter.dropped.add("attachments")
-    said = cutter("text", "\n".join(words))
-    names = [cutter("attachments", name, 1024) for name in attached[:ATTACHMENTS]]
-    return UserMessage(
-        **base_of(raw, cutter, frame),
-        text=said,
-        attachments=names,
-        client_key=maybe_id(item.get("clientId")),
-    )
-
-
-def _attachment(part: Mapping[str, Any]) -> str:
-    """Name what came with a message; a data URL is a picture, not its name, and the
-    place where the Agent keeps uploads is nobody's business."""
-    if part["type"] == "localImage" and _UPLOAD.search(text(part["path"])):
-        return "uploaded picture"
-    for key in ("path", "name", "fileId"):
-        if isinstance(part.get(key), str):
-            return text(part[key])
-    return text(part["type"])
-
-
-def _agent_message(raw: Mapping[str, Any], cutter: Cutter, frame: Frame) -> Item:
-    item = cast("codex.ThreadItemAgentMessage", raw)
-    parts = [text(item["text"]), *map(_question, sequence(item.get("questions")))]
-    said = cutter("text", "\n".join(part for part in parts if part))
-    cited = _citations(item.get("memoryCitation"), cutter)
-    return AgentMessage(
-        **base_of(raw, cutter, frame),
-        text=said,
-        phase=maybe_text(item.get("phase")),
-        delivery=maybe_text(item.get("delivery")),
-        citations=cited or None,
-    )
-
-
-def _citations(raw: object, cutter: Cutter) -> list[Citation]:
-    if raw is None:
-        return []
-    entries = sequence(mapping(raw).get("entries"))
-    if len(entries) > CITATIONS:
-        cutter.dropped.add("citations")
-    return [_citation(mapping(one), cutter) for one in entries[:CITATIONS]]
-
-
-def _citation(raw: Mapping[str, Any], cutter: Cutter) -> Citation:
-    entry = cast("codex.MemoryCitationEntry", raw)
-    note = maybe_text(entry.get("note"))
-    return Citation(
-        path=cutter("citations", text(entry["path"]), 1024),
-        note=cutter("citations", note, 1024) if note else None,
-        line_start=maybe_whole(entry.get("lineStart")),
-        line_end=maybe_whole(entry.get("lineEnd")),
-    )
-
-
-def _question(raw: object) -> str:
-    """A question that the next message answers; it is in the item, not in its text."""
-    question = mapping(raw)
-    options = [_option(option) for option in sequence(question.get("options"))]
-    title = text(question.get("title", ""))
-    return f"{title} ({' / '.join(options)})" if options else title
-
-
-def _option(raw: object) -> str:
-    return text(raw if isinstance(raw, str) else mapping(raw).get("label", ""))
-
-
-def _reasoning(raw: Mapping[str, Any], cutter: Cutter, frame: Frame) -> Item:
-    item = cast("codex.ThreadItemReasoning", raw)
-    parts = [text(part) for part in sequence(item.get("summary"))]
-    content = "\n\n".join(text(part) for part in sequence(item.get("content")))
-    whole = "\n\n".join(parts)
-    if len(parts) > SUMMARY_PARTS or byte_size(whole) > cutter.limit:
-        parts = [cutter("summary", whole)]
-    said = cutter("text", content) if content else None
-    return Reasoning(**base_of(raw, cutter, frame), summary=parts, text=said)
 
 
 def _command(raw: Mapping[str, Any], cutter: Cutter, frame: Frame) -> Item:
@@ -207,11 +99,6 @@ def _file_change(raw: Mapping[str, Any], cutter: Cutter, frame: Frame) -> Item:
     return FileChange(**base, changes=shown, files=len(changes))
 
 
-def _plan(raw: Mapping[str, Any], cutter: Cutter, frame: Frame) -> Item:
-    said = cutter("text", text(cast("codex.ThreadItemPlan", raw)["text"]))
-    return Plan(**base_of(raw, cutter, frame), text=said)
-
-
 def _review_entered(raw: Mapping[str, Any], cutter: Cutter, frame: Frame) -> Item:
     return _review(raw, cutter, frame, ReviewPhase.ENTERED)
 
@@ -241,7 +128,7 @@ def _other(raw: Mapping[str, Any], cutter: Cutter, frame: Frame) -> Item:
 
 
 _BUILDERS: Final[Mapping[str, Build]] = {
-    "agentMessage": _agent_message,
+    "agentMessage": agent_message,
     "collabAgentToolCall": subagent_call,
     "commandExecution": _command,
     "contextCompaction": _compaction,
@@ -253,9 +140,9 @@ _BUILDERS: Final[Mapping[str, Build]] = {
     "imageGeneration": image_made,
     "imageView": image_viewed,
     "mcpToolCall": mcp_tool,
-    "plan": _plan,
-    "reasoning": _reasoning,
+    "plan": plan,
+    "reasoning": reasoning,
     "subAgentActivity": subagent_activity,
-    "userMessage": _user_message,
+    "userMessage": user_message,
     "webSearch": web_search,
 }

@@ -9,7 +9,8 @@ from typing import Any, Final, cast
 
 from adapter.errors import AnswerShapeError
 from adapter.shapes.failures import turn_error
-from adapter.shapes.items import Frame, item_from
+from adapter.shapes.item_frame import Frame
+from adapter.shapes.items import item_from
 from adapter.shapes.shapes import (
     MISFITS,
     mapping,

@@ -10,7 +10,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from adapter.approvals.approvals import Reply
+from adapter.approvals.replies import Reply
 from adapter.calls.jsonrpc import Asked
 from adapter.calls.peer import Listener, Peer
 from adapter.errors import (

@@ -3,7 +3,8 @@
 from itertools import count
 from typing import Any
 
-from adapter.approvals.approvals import ApprovalLedger, Asked, Reply
+from adapter.approvals.approvals import ApprovalLedger
+from adapter.approvals.replies import Asked, Reply
 from adapter.runtime.acts import NOTHING_FILLED, Filled
 from adapter.runtime.events import Emitted, RuntimeEvent
 from tests.support import codex_says as says

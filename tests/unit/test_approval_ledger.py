@@ -2,9 +2,10 @@
 
 import pytest
 
-from adapter.approvals.approvals import Asked, Reply
+from adapter.approvals.replies import Asked, Reply
 from adapter.limits import APPROVALS_KEPT, APPROVALS_OPEN
-from adapter.shapes.items import Frame, item_from
+from adapter.shapes.item_frame import Frame
+from adapter.shapes.items import item_from
 from tests.support import codex_says as says
 from tests.support.approval_desk import CHANGE, Desk, ended
 from tests.support.codex_says import AT, THREAD

@@ -7,7 +7,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
-from adapter.approvals.approvals import ApprovalLedger, Reply
+from adapter.approvals.approvals import ApprovalLedger
+from adapter.approvals.replies import Reply
 from adapter.runtime.acts import NOTHING_FILLED, Filled
 from adapter.runtime.events import Emitted, RuntimeEvent
 from tests.support import codex_says as says

@@ -9,7 +9,8 @@ from adapter.approvals.questions import Question
 from adapter.approvals.shown import show
 from adapter.limits import APPROVAL_BYTES
 from adapter.runtime.acts import NOTHING_FILLED
-from adapter.shapes.items import Frame, item_from
+from adapter.shapes.item_frame import Frame
+from adapter.shapes.items import item_from
 from adapter.shapes.shapes import MISFITS
 from tests.support import codex_says as says
 from transport.codec import pack

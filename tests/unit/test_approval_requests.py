@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from adapter.approvals.approvals import Reply
+from adapter.approvals.replies import Reply
 from adapter.approvals.server_requests import SERVER_REQUESTS, Asks
 from adapter.limits import APPROVALS_OPEN
 from adapter.runtime.acts import Filled

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from adapter.limits import ITEM_BYTES, LINE_CHARS, TEXT_BYTES
-from adapter.shapes.items import Frame, item_from
+from adapter.shapes.item_frame import Frame
+from adapter.shapes.items import item_from
 from adapter.shapes.shapes import MISFITS
 from adapter.shapes.texts import packed_bound
 from tests.support import codex_says as says

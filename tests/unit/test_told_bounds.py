@@ -36,7 +36,8 @@ from adapter.limits import (
 )
 from adapter.runtime.events import Emitted, ItemDelta
 from adapter.shapes.failures import turn_error
-from adapter.shapes.items import Frame, item_from
+from adapter.shapes.item_frame import Frame
+from adapter.shapes.items import item_from
 from adapter.shapes.threads import thread_from
 from tests.support import codex_says as says
 from tests.support.codex_says import AT, THREAD, Raw
