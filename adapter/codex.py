@@ -20,8 +20,9 @@ from adapter.runtime.events import Emit, Emitted, RuntimeEvent
 from adapter.runtime.reader import Reader
 from adapter.runtime.runtime import Runtime
 from adapter.runtime.writer import ThreadWriter
-from adapter.servers.app_server import Setup, open_app_server
+from adapter.servers.app_server import open_app_server
 from adapter.servers.reader import CodexReader
+from adapter.servers.setup import Setup
 from adapter.servers.writer import CodexWriter
 from transport.background import open_background
 from transport.protocol.events import Notice

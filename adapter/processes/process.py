@@ -13,9 +13,8 @@ import os
 import secrets
 import signal
 import subprocess
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -37,6 +36,8 @@ from adapter.limits import (
 )
 from adapter.processes.child_exit import wait_exit
 from adapter.processes.identity import Identity
+from adapter.processes.input_pipe import InputPipe
+from adapter.processes.launch import Ears, Launch
 from adapter.processes.log_ring import LogRing
 from adapter.processes.login_shells import end_shells, snapshot_shells, still_living
 from adapter.processes.process_table import identify
@@ -46,36 +47,6 @@ from adapter.runtime.acts import Guard
 from transport.background import open_background
 
 _LOG: Final = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
-    """What to run. `records`: the folder of {pid, start time, argv}.
-
-    `unrecorded`: run it also where its record cannot be written, since it changes
-    nothing and ends with its input.
-    """
-
-    name: str
-    argv: Sequence[str]
-    environ: Mapping[str, str]
-    records: Path
-    unrecorded: bool = False
-    cwd: Path = Path("/")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ears:
-    """Who listens: plain calls that must not block.
-
-    `started`: its pid, before anybody else can see the process. `output`: each chunk,
-    `b""` at the end. `ended`: once, when the process is reaped and its output read;
-    `None` where the end was asked for.
-    """
-
-    started: Callable[[int], None]
-    output: Callable[[bytes], None]
-    ended: Callable[[ChildExitedError | None], None]
 
 
 class Child:
@@ -110,46 +81,12 @@ class Child:
         self._fault: Exception | None = None
         self._hangs = False
         assert self._popen.stdin is not None
-        os.set_blocking(self._popen.stdin.fileno(), False)
+        self.input = InputPipe(self._popen.stdin)
 
     @property
     def returncode(self) -> int | None:
         """The exit status once it is reaped; negative: the signal."""
         return self._popen.returncode
-
-    def write_now(self, data: bytes | memoryview) -> int:
-        """Write what fits without waiting; 0 when the pipe is full.
-
-        Raises: trio.BrokenResourceError: the child takes no input any more.
-        """
-        stdin = self._popen.stdin
-        assert stdin is not None
-        if stdin.closed:
-            raise trio.BrokenResourceError
-        try:
-            return os.write(stdin.fileno(), data)
-        except BlockingIOError:
-            return 0
-        except OSError as exc:
-            raise trio.BrokenResourceError from exc
-
-    async def wait_writable(self) -> None:
-        """Return when `write_now` may write. Raises: trio.BrokenResourceError."""
-        stdin = self._popen.stdin
-        assert stdin is not None
-        try:
-            await trio.lowlevel.wait_writable(stdin.fileno())
-        except (ValueError, trio.ClosedResourceError) as exc:
-            raise trio.BrokenResourceError from exc
-
-    def close_input(self) -> None:
-        """Say the end of input; the child then ends by itself."""
-        stdin = self._popen.stdin
-        assert stdin is not None
-        if not stdin.closed:
-            trio.lowlevel.notify_closing(stdin.fileno())
-            with suppress(OSError):
-                stdin.close()
 
     def hurry(self) -> None:
         """From now on, end without waiting for the login shell."""
@@ -258,7 +195,7 @@ class Child:
         if asked:
             await self._let_shells_finish()
         shells = snapshot_shells(self.pid) or still_living(self.shells)
-        self.close_input()
+        self.input.close_input()
         for number in (signal.SIGTERM, signal.SIGKILL):
             with trio.move_on_after(END_S):
                 await self._exited.wait()

@@ -4,10 +4,8 @@ PROTOCOL.md section 3. All that it says is taken in where its output is read, in
 and handed on by plain calls; nobody can hold that back.
 """
 
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import trio
@@ -33,46 +31,17 @@ from adapter.events.intake import Intake
 from adapter.events.normalize import Normalizer
 from adapter.events.notices import event_of, notice
 from adapter.limits import DEADLINES_S, PROBE_S
-from adapter.processes.binary import Codex
-from adapter.processes.process import Child, Ears, Launch, open_child
+from adapter.processes.launch import Ears
+from adapter.processes.process import Child, open_child
 from adapter.runtime.acts import Guard
 from adapter.runtime.events import Emit, RuntimeEvent
 from adapter.runtime.program import RuntimeInfo
+from adapter.servers.setup import Setup
 from transport.background import open_background
 from transport.protocol.events import NoticeLevel
 
 RUNTIME: Final = "codex"
 Watch = Callable[[str, Json], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setup:
-    """How app-servers of one runtime are started and named.
-
-    `now_ms`: the wall clock; `up_ms`: one that nobody sets and that no sleep stops.
-    """
-
-    codex: Codex
-    environ: Mapping[str, str]
-    records: Path
-    config: Sequence[str]
-    now_ms: Callable[[], int]
-    up_ms: Callable[[], int]
-    mint: Callable[[], str]
-    approval_ms: int
-
-    def launch(self, name: str, *, only_reads: bool) -> Launch:
-        """Return what to run: the native binary on stdio, and nothing else."""
-        argv = [str(self.codex.path), "app-server", "--stdio"]
-        for setting in self.config:
-            argv += ["-c", setting]
-        return Launch(
-            name=name,
-            argv=argv,
-            environ=self.environ,
-            records=self.records,
-            unrecorded=only_reads,
-        )
 
 
 class AppServer:
@@ -278,7 +247,7 @@ async def open_app_server(
     launch = setup.launch(name, only_reads=guard is None)
     async with open_child(launch, server.ears, guard=guard) as child:
         server.child = child
-        server.peer.attach(child)
+        server.peer.attach(child.input)
         async with (
             open_background(server.peer.serve_replies),
             open_background(server.serve_deadlines),

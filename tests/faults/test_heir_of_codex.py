@@ -13,7 +13,8 @@ import trio
 
 from adapter.calls.peer import Listener, Peer
 from adapter.errors import ChildExitedError, DiedUnansweredError
-from adapter.processes.process import Ears, Launch, open_child
+from adapter.processes.launch import Ears, Launch
+from adapter.processes.process import open_child
 
 SOON_S = 10.0  # it takes half a second; the request would wait for a minute
 CODEX = """
@@ -61,7 +62,7 @@ async def test_a_killed_codex_is_noticed_though_its_heir_keeps_the_pipes_open(
             async with trio.open_nursery() as nursery:
                 with pytest.raises(ChildExitedError) as caught:
                     async with open_child(launch, ears) as child:
-                        peer.attach(child)
+                        peer.attach(child.input)
                         nursery.start_soon(ask)
                         await trio.sleep_forever()
         assert caught.value.returncode == -signal.SIGKILL

@@ -13,7 +13,8 @@ import trio
 
 from adapter.errors import BinaryNotFoundError, ChildExitedError, NotRecordedError
 from adapter.limits import STDERR_RING
-from adapter.processes.process import Child, Ears, Launch, open_child
+from adapter.processes.launch import Ears, Launch
+from adapter.processes.process import Child, open_child
 from adapter.processes.process_table import identify
 
 READY = "import sys, os, signal, time\nprint('ready', flush=True)\n"
