@@ -1,7 +1,6 @@
 """All that a real codex asks a person, through our runtime: shown, answered, and done."""
 
 import json
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -12,13 +11,16 @@ import pytest
 import trio
 
 from adapter.limits import APPROVAL_MS
-from adapter.processes.binary import Codex
 from adapter.runtime.acts import NOTHING_FILLED, Filled
 from adapter.runtime.threads import NewThread
 from adapter.runtime.writer import ThreadWriter
-from tests.support.codex import BUNDLED, CodexHome, codex_binaries, open_codex_home
-from tests.support.mcp_server import URL
-from tests.support.runtimes import Seen, open_codex_runtime, open_gate
+from tests.support.codex import (
+    CodexHome,
+    each_version,
+)
+from tests.support.mcp_server import CONFIG, URL
+from tests.support.runtimes import Seen, open_gate, open_stage
+from tests.support.scripts import DONE, script
 from transport.errors import InvalidParams
 from transport.protocol.approvals import (
     Approval,
@@ -30,19 +32,9 @@ from transport.protocol.events import TurnCompleted
 from transport.protocol.threads import ThreadStatus
 from transport.protocol.turns import Turn, TurnStatus
 
-NEWEST = "0.171.0"
-HERE = codex_binaries()
-VERSIONS = [version for version in (BUNDLED, NEWEST) if version in HERE]
 FEATURES = ("request_permissions_tool", "default_mode_request_user_input")
-SERVER = Path(__file__).parents[1] / "support" / "mcp_server.py"
-MCP = f"""
-[mcp_servers.lab]
-command = {json.dumps(sys.executable)}
-args = [{json.dumps(str(SERVER))}]
-"""
 
 pytestmark = pytest.mark.codex
-each_version = pytest.mark.parametrize("version", VERSIONS)
 
 
 @dataclass
@@ -59,7 +51,7 @@ class Desk:
     async def begin(self, *steps: list[dict[str, Any]]) -> Turn:
         """Start a turn in which the model plays these steps, and then says that it is done."""
         self._turns += 1
-        text = "SCRIPT:" + json.dumps([*steps, [{"msg": "done"}]])
+        text = script(*steps, DONE)
         key = f"key-{self._turns:028d}"
         return await self.writer.start_turn([text], client_key=key, guard=open_gate)
 
@@ -99,14 +91,13 @@ class Desk:
 
 @asynccontextmanager
 async def open_desk(
-    version: str, *, approval_ms: int = APPROVAL_MS, extra: str = MCP
+    version: str, *, approval_ms: int = APPROVAL_MS, extra: str = CONFIG
 ) -> AsyncGenerator[Desk]:
-    codex = Codex(path=HERE[version], version=version)
-    async with (
-        open_codex_home(extra=extra, features=FEATURES) as home,
-        open_codex_runtime(codex, home.home, approval_ms=approval_ms) as run,
-        run.writer() as writer,
-    ):
+    opened = open_stage(
+        version, extra=extra, features=FEATURES, approval_ms=approval_ms
+    )
+    async with opened as stage, stage.run.writer() as writer:
+        home, run = stage.home, stage.run
         new = NewThread(cwd=str(home.workspace))
         loaded = await writer.start_thread(new, guard=open_gate)
         yield Desk(home=home, seen=run.seen, writer=writer, thread_id=loaded.thread.id)
@@ -335,7 +326,7 @@ async def test_a_form_that_outlasts_its_tools_time_still_gets_its_answer(
 ) -> None:
     """Codex stops a tool's clock while its server waits for a person."""
     with trio.fail_after(240):
-        async with open_desk(version, extra=f"{MCP}tool_timeout_sec = 1\n") as desk:
+        async with open_desk(version, extra=f"{CONFIG}tool_timeout_sec = 1\n") as desk:
             turn = await desk.begin([tool("ask")])
             asked = await desk.seen.approval()
             await trio.sleep(2)  # longer than the tool's time, and nothing to wait for
@@ -358,7 +349,7 @@ async def test_a_sub_agents_question_comes_under_its_root_and_is_answered_there(
                 "justification": "the child wants it",
             }
             steps = [[{"call": "exec_command", "args": args}], [tool("danger")]]
-            child = "child task SCRIPT:" + json.dumps([*steps, [{"msg": "did it"}]])
+            child = "child task " + script(*steps, [{"msg": "did it"}])
             spawn = {
                 "call": "spawn_agent",
                 "namespace": "multi_agent_v1",

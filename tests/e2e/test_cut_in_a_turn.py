@@ -8,7 +8,7 @@ import trio
 
 from clients.cli.scripted_answers import Rule
 from tests.support.agents import pair_device
-from tests.support.codex import codex_binaries, open_codex_home
+from tests.support.codex import codex_binaries, each_version, open_codex_home
 from tests.support.cut_line import open_line
 from tests.support.foreign import open_foreign
 from tests.support.real_agent import open_real_agent, send_params
@@ -17,7 +17,6 @@ from transport.protocol.methods import THREAD_READ, TURN_START
 from transport.protocol.threads import ThreadReadParams
 
 pytestmark = pytest.mark.codex
-VERSIONS = [one for one in ("0.163.0", "0.171.0") if one in codex_binaries()]
 FIRST = " ".join(f"one{n}" for n in range(200))
 SECOND = " ".join(f"two{n}" for n in range(200))
 RULES = (
@@ -35,7 +34,7 @@ RULES = (
 )
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each_version
 async def test_two_devices_end_with_the_same_thread_though_one_was_cut_off_midway(
     version: str,
 ) -> None:

@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 import trio
 
-from adapter.processes.binary import Codex
 from adapter.runtime.threads import NewThread
 from clients.cli.scripted_answers import Rule
-from tests.support.codex import codex_binaries, open_codex_home
-from tests.support.runtimes import open_codex_runtime, open_gate
+from tests.support.codex import VERSIONS
+from tests.support.runtimes import open_gate, open_stage
 from transport.protocol.approvals import ApprovalState
 from transport.protocol.events import TurnCompleted
 from transport.protocol.goals import GoalStatus
@@ -18,8 +17,6 @@ from transport.protocol.turns import TurnStatus
 
 pytestmark = pytest.mark.codex
 KEY = "key-0123456789abcdef"
-HERE = codex_binaries()
-VERSIONS = [one for one in ("0.163.0", "0.171.0") if one in HERE]
 
 
 def spawn(message: str) -> dict[str, Any]:
@@ -51,13 +48,9 @@ RULES = (
 async def test_an_interrupt_stops_the_whole_tree_and_what_would_go_on(
     version: str, *, background: bool
 ) -> None:
-    codex = Codex(path=HERE[version], version=version)
     with trio.fail_after(240):
-        async with (
-            open_codex_home(*RULES) as home,
-            open_codex_runtime(codex, home.home) as run,
-            run.writer() as writer,
-        ):
+        async with open_stage(version, *RULES) as stage, stage.run.writer() as writer:
+            home, run = stage.home, stage.run
             new = NewThread(cwd=str(home.workspace))
             root = (await writer.start_thread(new, guard=open_gate)).thread.id
             first = await writer.start_turn(["hello"], client_key=KEY, guard=open_gate)

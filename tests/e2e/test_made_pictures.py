@@ -5,7 +5,7 @@ import trio
 
 from clients.cli.scripted_answers import Rule
 from tests.support.agents import client_info, pair_device
-from tests.support.codex import codex_binaries, open_codex_home
+from tests.support.codex import codex_binaries, each_version, open_codex_home
 from tests.support.foreign import open_foreign
 from tests.support.pictures import png
 from tests.support.real_agent import (
@@ -24,7 +24,6 @@ from transport.protocol.threads import ThreadReadParams
 from transport.protocol.work_items import ImageOrigin
 
 pytestmark = pytest.mark.codex
-VERSIONS = [one for one in ("0.163.0", "0.171.0") if one in codex_binaries()]
 DRAW = {"call": "imagegen", "namespace": "image_gen", "args": {"prompt": "a loaf"}}
 RULES = (Rule("Draw a loaf.", [[DRAW], [{"msg": "Here it is."}]]),)
 MOST = 1024 * 1024
@@ -37,7 +36,7 @@ async def made(client: Client, thread: str) -> Image:
     return found
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each_version
 async def test_a_picture_that_codex_made_is_fetched_by_who_sees_its_thread(
     version: str,
 ) -> None:

@@ -7,7 +7,7 @@ import trio
 
 from adapter.calls.capabilities import FEATURES
 from adapter.processes.binary import Codex
-from tests.support.codex import codex_binaries, open_codex_home
+from tests.support.codex import codex_binaries, each_version, open_codex_home
 from tests.support.real_agent import open_local, open_real_agent
 from tests.support.runtimes import open_codex_runtime
 from transport.protocol import capabilities, gateway
@@ -20,7 +20,6 @@ from transport.protocol.methods import (
 )
 
 pytestmark = pytest.mark.codex
-VERSIONS = [one for one in ("0.163.0", "0.171.0") if one in codex_binaries()]
 LATER = {"review/start", "thread/revert", "codexQueue"}  # since 0.163
 LATER_THAN_0_144 = {"thread/find"}
 
@@ -72,7 +71,7 @@ async def test_a_config_that_decides_alone_is_warned_of(version: str) -> None:
                 assert "approvalsDecidedLocally" in warnings
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each_version
 async def test_a_sandbox_that_does_not_start_is_noticed(version: str) -> None:
     """A codex that was copied without what lies beside it cannot start one."""
     whole = codex_binaries()[version]

@@ -8,7 +8,7 @@ import trio
 
 from clients.cli.scripted_answers import Rule
 from tests.support.agents import client_info, pair_device
-from tests.support.codex import codex_binaries, open_codex_home
+from tests.support.codex import codex_binaries, each_version, open_codex_home
 from tests.support.foreign import open_foreign
 from tests.support.real_agent import open_real_agent, send_params
 from transport.client import Client, EventSeen, Resumed, open_client
@@ -30,7 +30,6 @@ from transport.protocol.methods import (
 from transport.protocol.threads import ThreadStatus
 
 pytestmark = pytest.mark.codex
-VERSIONS = [one for one in ("0.163.0", "0.171.0") if one in codex_binaries()]
 
 
 def call(name: str, namespace: str | None = None, **args: Any) -> dict[str, Any]:
@@ -71,7 +70,7 @@ async def waiting(
     return (await client.call(APPROVAL_LIST, params)).approvals
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each_version
 async def test_a_sub_agent_asks_who_sees_its_root_and_nobody_else(version: str) -> None:
     with trio.fail_after(240):
         async with open_codex_home(*RULES) as home:

@@ -8,7 +8,11 @@ import pytest
 import trio
 
 from clients.cli.scripted_answers import Rule
-from tests.support.codex import CodexHome, locking_versions, open_codex_home
+from tests.support.codex import (
+    CodexHome,
+    each_version,
+    open_codex_home,
+)
 from tests.support.door import DESKTOP, FakeWatch
 from tests.support.real_agent import (
     lock_files,
@@ -29,7 +33,6 @@ from transport.protocol.turns import InputPart, TextInput, Turn, TurnStatus
 pytestmark = pytest.mark.codex
 STATUS = GatewayStatusParams()
 OVER = (TurnStatus.COMPLETED, TurnStatus.INTERRUPTED, TurnStatus.FAILED)
-VERSIONS = [one for one in locking_versions() if one in ("0.163.0", "0.171.0")]
 
 
 def command(seconds: int, yield_ms: int = 30_000) -> dict[str, object]:
@@ -113,7 +116,7 @@ def steer(thread_id: str, turn_id: str, text: str) -> turns.TurnSteerParams:
     )
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each_version
 async def test_the_model_sees_a_steered_message_in_the_same_turn(version: str) -> None:
     with trio.fail_after(240):
         async with open_thread(version) as (home, client, thread_id):
@@ -130,7 +133,7 @@ async def test_the_model_sees_a_steered_message_in_the_same_turn(version: str) -
                 await client.call(rows.TURN_STEER, late)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each_version
 async def test_a_steer_that_the_model_never_took_is_told(version: str) -> None:
     with trio.fail_after(240):
         async with open_thread(version) as (_, client, thread_id):
@@ -160,7 +163,7 @@ async def test_a_steer_that_the_model_never_took_is_told(version: str) -> None:
             assert (await client.call(rows.BACKGROUND_LIST, left)).commands == []
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each_version
 async def test_a_queued_message_goes_when_the_turn_ends_and_when_the_desktop_closes(
     version: str,
 ) -> None:
@@ -195,7 +198,7 @@ async def test_a_queued_message_goes_when_the_turn_ends_and_when_the_desktop_clo
             assert messages(after[3]) == ["when it is shut"]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each_version
 async def test_a_queued_message_survives_a_restart_of_the_agent(version: str) -> None:
     with trio.fail_after(240):
         async with open_codex_home(*RULES) as home:
@@ -218,7 +221,7 @@ async def test_a_queued_message_survives_a_restart_of_the_agent(version: str) ->
                 assert len(home.model.requests) == before + 1
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each_version
 async def test_what_goes_with_a_turn_is_sticky_and_shown(version: str) -> None:
     with trio.fail_after(240):
         async with open_thread(version) as (home, client, thread_id):
@@ -274,7 +277,7 @@ async def test_what_goes_with_a_turn_is_sticky_and_shown(version: str) -> None:
             assert (now.sandbox, now.approval_policy) == ("read-only", "untrusted")
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each_version
 async def test_background_commands_are_listed_and_ended(version: str) -> None:
     with trio.fail_after(240):
         async with open_thread(version) as (_, client, thread_id):
@@ -291,7 +294,7 @@ async def test_background_commands_are_listed_and_ended(version: str) -> None:
             assert (await client.call(rows.BACKGROUND_LIST, asked)).commands == []
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each_version
 async def test_a_goal_is_set_paused_and_cleared(version: str) -> None:
     with trio.fail_after(240):
         async with (
@@ -323,7 +326,7 @@ async def test_a_goal_is_set_paused_and_cleared(version: str) -> None:
             assert (await client.call(rows.GOAL_GET, asked)).goal is None
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each_version
 async def test_a_goal_is_paused_and_its_thread_given_back_when_a_desktop_opens(
     version: str,
 ) -> None:

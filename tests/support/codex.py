@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Final
 
 import codex_cli_bin
+import pytest
 
 from clients.cli.scripted_answers import Rule
 from clients.cli.scripted_model import ScriptedModel, codex_config, open_model
 
 BUNDLED: Final = "0.163.0"  # what the `codex` extra brings
+NEWEST: Final = "0.171.0"
 WITHOUT_LOCK: Final = "0.144.4"  # the newest on PyPI that takes no thread lock
 
 
@@ -33,6 +35,12 @@ def codex_binaries() -> dict[str, Path]:
             if (folder / inside).is_file():
                 found.setdefault(folder.name, folder / inside)
     return found
+
+
+HERE: Final = codex_binaries()
+VERSIONS: Final = [version for version in (BUNDLED, NEWEST) if version in HERE]
+each_version: Final = pytest.mark.parametrize("version", VERSIONS)
+"""For a test of what must hold with the bundled codex and with the newest."""
 
 
 def _key(version: str) -> tuple[int, ...]:

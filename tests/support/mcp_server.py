@@ -12,6 +12,7 @@ It speaks newline-delimited JSON-RPC and serves one call at a time.
 import json
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 Json = dict[str, Any]
@@ -25,6 +26,12 @@ FORM: Final[Json] = {
     "required": ["colour"],
 }
 URL: Final = "https://pay.example.org/checkout?order=7"
+CONFIG: Final = f"""
+[mcp_servers.lab]
+command = {json.dumps(sys.executable)}
+args = [{json.dumps(str(Path(__file__)))}]
+"""
+"""What makes it the server `lab` of a codex, in config.toml."""
 _ANYTHING: Final[Json] = {"type": "object", "additionalProperties": True}
 
 TOOLS: Final[list[Json]] = [

@@ -1,7 +1,7 @@
 """A Codex runtime for tests, and an ear that can wait for what it tells."""
 
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +14,11 @@ from adapter.limits import APPROVAL_MS
 from adapter.processes.binary import Codex
 from adapter.runtime.events import Emitted, RuntimeEvent
 from adapter.runtime.reader import Reader
+from adapter.runtime.threads import NewThread
 from adapter.runtime.writer import ThreadWriter
+from clients.cli.scripted_answers import Rule
+from clients.cli.scripted_model import ScriptedModel
+from tests.support.codex import HERE, CodexHome, open_codex_home
 from transport.protocol.approvals import Approval
 from transport.protocol.events import (
     ApprovalRequested,
@@ -27,6 +31,7 @@ from transport.protocol.events import (
 from transport.protocol.turns import Turn
 
 DataT = TypeVar("DataT", bound=EventData)
+FIRST = "key-0123456789abcdef"  # of the turn that makes a thread
 
 
 def now_ms() -> int:
@@ -142,3 +147,45 @@ async def open_codex_runtime(
         yield Running(runtime=runtime, reader=reader, seen=seen, records=records)
     assert runtime.own_pids() == set()
     assert list(records.iterdir()) == []
+
+
+@dataclass
+class Stage:
+    """A home with its scripted model, and a runtime of ours on it."""
+
+    home: CodexHome
+    run: Running
+    codex: Path
+
+    @property
+    def seen(self) -> Seen:
+        return self.run.seen
+
+    @property
+    def model(self) -> ScriptedModel:
+        return self.home.model
+
+    async def new_thread(self, writer: ThreadWriter, text: str = "first") -> str:
+        """Make a thread with one completed turn in this writer."""
+        new = NewThread(cwd=str(self.home.workspace))
+        loaded = await writer.start_thread(new, guard=open_gate)
+        turn = await writer.start_turn([text], client_key=FIRST, guard=open_gate)
+        await self.seen.turn_completed(turn.id)
+        return loaded.thread.id
+
+
+@asynccontextmanager
+async def open_stage(
+    version: str,
+    *rules: Rule,
+    extra: str = "",
+    features: Sequence[str] = (),
+    approval_ms: int = APPROVAL_MS,
+) -> AsyncGenerator[Stage]:
+    """Open a home, and a runtime of this version on it; see `open_codex_home`."""
+    codex = Codex(path=HERE[version], version=version)
+    async with (
+        open_codex_home(*rules, extra=extra, features=features) as home,
+        open_codex_runtime(codex, home.home, approval_ms=approval_ms) as run,
+    ):
+        yield Stage(home=home, run=run, codex=codex.path)
