@@ -1,16 +1,13 @@
 """`answer`, `approve` and `deny` for each kind of question, at a terminal and in scripts."""
 
 import json
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-import trio
 
 from tests.support import cli_samples as samples
 from tests.support.cli_runs import cli_environ, run_cli
-from tests.support.fake_agent import FakeAgent, open_fake_agent
+from tests.support.fake_agent import FakeAgent, fake
 from tests.support.terminals import open_terminal
 from transport.protocol.approvals import (
     Approval,
@@ -18,22 +15,6 @@ from transport.protocol.approvals import (
     ApprovalResult,
     ApprovalState,
 )
-
-DEADLINE_S = 240
-
-
-@asynccontextmanager
-async def fake(state: Path) -> AsyncGenerator[FakeAgent]:
-    with trio.fail_after(DEADLINE_S):
-        async with open_fake_agent(state / "run" / "admin.sock", FakeAgent()) as agent:
-            yield agent
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> Path:
-    folder = tmp_path / "state"
-    folder.mkdir(mode=0o700)
-    return folder
 
 
 def asking(agent: FakeAgent, asked: Approval) -> None:

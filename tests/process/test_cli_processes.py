@@ -3,8 +3,6 @@
 import json
 import signal
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,7 @@ import trio
 from tests.support import cli_samples as samples
 from tests.support.cli_runs import cli_environ, command_line, run_cli
 from tests.support.cli_samples import SHOP
-from tests.support.fake_agent import FakeAgent, Frame, open_fake_agent
+from tests.support.fake_agent import Frame, fake
 from tests.support.terminals import open_terminal
 from transport.errors import CodexUnavailable, NotFound
 from transport.protocol.admin import (
@@ -31,20 +29,6 @@ from transport.protocol.threads import ThreadListResult
 from transport.protocol.turns import TurnStartResult, TurnStatus
 
 DEADLINE_S = 240
-
-
-@asynccontextmanager
-async def fake(state: Path) -> AsyncGenerator[FakeAgent]:
-    with trio.fail_after(DEADLINE_S):
-        async with open_fake_agent(state / "run" / "admin.sock", FakeAgent()) as agent:
-            yield agent
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> Path:
-    folder = tmp_path / "state"
-    folder.mkdir(mode=0o700)
-    return folder
 
 
 def closed(_: Frame) -> WireModel:

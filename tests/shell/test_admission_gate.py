@@ -12,6 +12,7 @@ from adapter.errors import (
 )
 from adapter.runtime.reader import PendingWork
 from tests.support.door import (
+    HOLDER,
     LOCAL,
     OLD_CLI,
     open_house,
@@ -23,7 +24,7 @@ from transport.errors import (
     CodexUnavailable,
     ThreadOwnedElsewhere,
 )
-from transport.protocol.gateway import LeaseState, Writer, WriterKind
+from transport.protocol.gateway import LeaseState
 from transport.protocol.turns import (
     TurnStatus,
 )
@@ -99,15 +100,12 @@ async def test_a_thread_locked_by_another_process_names_it_and_leaves_nothing(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     async with open_house(tmp_path) as house:
-        stored = house.runtime.add("thr", "t1")
-        stored.locked_by = 777
-        house.watch.locks["thr"] = Writer(
-            kind=WriterKind.CLI, name="Codex in a terminal", pid=777, since=1
-        )
+        house.runtime.add("thr", "t1")
+        house.hold("thr")
         with pytest.raises(ThreadOwnedElsewhere) as caught:
             await house.door.admission.start_turn(LOCAL, send())
-        assert caught.value.data["writer"]["pid"] == 777
-        assert "777" in caught.value.message
+        assert caught.value.data["writer"]["pid"] == HOLDER.pid
+        assert str(HOLDER.pid) in caught.value.message
         assert caught.value.retryable
         await nothing_is_left(house, tmp_path)
         assert house.door.leases.state("thr") is LeaseState.ELSEWHERE
@@ -117,16 +115,12 @@ async def test_waiting_for_a_foreign_lock_ends_when_it_is_free(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     async with open_house(tmp_path) as house:
-        stored = house.runtime.add("thr", "t1")
-        stored.locked_by = 777
-        house.watch.locks["thr"] = Writer(
-            kind=WriterKind.CLI, name="Codex in a terminal", pid=777, since=1
-        )
+        house.runtime.add("thr", "t1")
+        house.hold("thr")
 
         async def closes() -> None:
             await trio.sleep(20)
-            stored.locked_by = None
-            house.watch.locks.clear()
+            house.give_back("thr")
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(closes)
@@ -160,11 +154,8 @@ async def test_nobody_waits_in_front_of_a_client_that_waits_for_the_gate(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     async with open_house(tmp_path) as house:
-        stored = house.runtime.add("thr", "t1")
-        stored.locked_by = 777
-        house.watch.locks["thr"] = Writer(
-            kind=WriterKind.CLI, name="x", pid=777, since=1
-        )
+        house.runtime.add("thr", "t1")
+        house.hold("thr")
         async with trio.open_nursery() as nursery:
 
             async def patient() -> None:

@@ -11,7 +11,7 @@ from adapter.errors import CodexRefusedError, ThreadUnknownError
 from adapter.runtime.events import Emitted
 from agent.limits import FOLLOWED, LISTED
 from agent.mutations.thread_wishes import Rename
-from tests.support.door import LOCAL, OLD_CLI, House, open_house, send, wall_ms
+from tests.support.door import HOLDER, LOCAL, OLD_CLI, House, open_house, send, wall_ms
 from tests.support.fake_threads import AT, Stored, make_turn
 from transport.background import open_background
 from transport.protocol.events import (
@@ -21,14 +21,11 @@ from transport.protocol.events import (
     TurnCompleted,
     TurnStarted,
 )
-from transport.protocol.gateway import Writer, WriterKind
 from transport.protocol.items import ItemStatus
 from transport.protocol.thread_acts import ThreadRenameParams
 from transport.protocol.threads import ThreadMode, ThreadReadParams, ThreadStatus
 from transport.protocol.turns import Turn, TurnStatus
 from transport.protocol.work_items import Subagent, SubagentAction, SubagentState
-
-HOLDER = Writer(kind=WriterKind.CLI, name="Codex in a terminal", pid=7, since=AT)
 
 
 @asynccontextmanager

@@ -24,11 +24,8 @@ from transport.errors import (
     Overloaded,
 )
 from transport.protocol.events import Notice, QueueChanged
-from transport.protocol.gateway import Writer, WriterKind
 from transport.protocol.queue import QueueDeleteParams, QueueListParams, WaitsFor
 from transport.protocol.turns import TurnStartParams
-
-HOLDER = Writer(kind=WriterKind.CLI, name="Codex in a terminal", pid=7, since=1)
 
 
 def queued(number: int = 0, thread_id: str = "thr", **more: Any) -> TurnStartParams:
@@ -161,13 +158,13 @@ async def test_a_thread_that_somebody_holds_is_waited_for_without_a_writer(
 ) -> None:
     async with open_house(tmp_path) as house:
         house.runtime.add("thr", "t1")
-        house.watch.locks["thr"] = HOLDER
+        house.hold("thr")
         await put(house, 1)
         await trio.sleep(30)
         assert house.runtime.writers == []
         row = (await house.door.acts.queue.waiting(LOCAL, QueueListParams())).queue[0]
         assert row.waits_for is WaitsFor.WRITER
-        house.watch.locks.clear()
+        house.give_back("thr")
         await until(lambda: texts(house) == ["message 1"])
 
 

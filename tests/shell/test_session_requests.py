@@ -64,13 +64,7 @@ async def test_the_seventeenth_request_in_flight_is_overloaded(
     autojump_clock: MockClock,
 ) -> None:
     bench = Bench(nursery)
-    hold = trio.Event()
-
-    async def handle(call: Call, params: NoParams) -> WireModel:
-        await hold.wait()
-        return Nothing()
-
-    bench.handlers["gateway/status"] = handle
+    go_on = bench.hold("gateway/status")
     peer = await bench.connect()
     for number in range(100, 117):
         await peer.send({"id": number, "method": "gateway/status"})
@@ -79,7 +73,7 @@ async def test_the_seventeenth_request_in_flight_is_overloaded(
     assert answer["error"]["code"] == "overloaded"
     assert answer["error"]["retryable"] is True
     assert answer["error"]["data"] == {"limit": 16}
-    hold.set()
+    go_on.set()
     ids = {(await peer.receive())["id"] for _ in range(16)}
     assert ids == set(range(100, 116))
 
@@ -89,17 +83,11 @@ async def test_an_id_that_is_in_flight_is_refused_and_its_first_use_is_answered(
     autojump_clock: MockClock,
 ) -> None:
     bench = Bench(nursery)
-    hold = trio.Event()
-
-    async def handle(call: Call, params: NoParams) -> WireModel:
-        await hold.wait()
-        return Nothing()
-
-    bench.handlers["gateway/status"] = handle
+    go_on = bench.hold("gateway/status")
     peer = await bench.connect()
     await peer.send(*[{"id": 7, "method": "gateway/status"}] * 2)
     assert (await peer.receive())["error"]["data"]["field"] == "id"
-    hold.set()
+    go_on.set()
     assert (await peer.receive()) == {"id": 7, "result": {}}
 
 

@@ -7,7 +7,7 @@ from trio.testing import MockClock
 
 from adapter.errors import CodexRefusedError, NoAnswerError
 from agent.records.store import RowState
-from tests.support.door import DESKTOP, LOCAL, House, device, open_house, send
+from tests.support.door import DESKTOP, HOLDER, LOCAL, House, device, open_house, send
 from tests.support.mutations import row_state
 from transport.errors import (
     CodexUnavailable,
@@ -18,7 +18,6 @@ from transport.errors import (
     ThreadOwnedElsewhere,
     TooLarge,
 )
-from transport.protocol.gateway import Writer, WriterKind
 from transport.protocol.turns import TextInput, TurnSteerParams
 
 KEY = "steer-0123456789abcdef"
@@ -86,11 +85,10 @@ async def test_a_turn_of_somebody_else_names_who_has_it(
 ) -> None:
     async with open_house(tmp_path) as house:
         house.runtime.add("thr", "t1")
-        holder = Writer(kind=WriterKind.CLI, name="Codex in a terminal", pid=7, since=1)
-        house.watch.locks["thr"] = holder
+        house.hold("thr")
         with pytest.raises(ThreadOwnedElsewhere) as caught:
             await house.door.admission.steer(LOCAL, steer("t1"))
-        assert caught.value.data["writer"]["pid"] == 7
+        assert caught.value.data["writer"]["pid"] == HOLDER.pid
         assert house.runtime.writers == []
 
 

@@ -41,6 +41,7 @@ OLD_CLI = Foreign(
     ),
     locks=False,
 )
+HOLDER = Writer(kind=WriterKind.CLI, name="Codex in a terminal", pid=777, since=AT)
 
 
 class FakeWatch:
@@ -85,6 +86,16 @@ class House:
         """The desktop appears, and a look has seen it: the gate is closed."""
         self.open_desktop()
         self.door.keeper.look()
+
+    def hold(self, thread_id: str) -> None:
+        """Another program, `HOLDER`, takes the thread's lock."""
+        self.runtime.threads[thread_id].locked_by = HOLDER.pid
+        self.watch.locks[thread_id] = HOLDER
+
+    def give_back(self, thread_id: str) -> None:
+        """The other program lets the thread's lock go."""
+        self.runtime.threads[thread_id].locked_by = None
+        del self.watch.locks[thread_id]
 
     async def close_desktop(self) -> None:
         """The desktop ends, and two looks have seen that."""

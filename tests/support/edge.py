@@ -165,6 +165,17 @@ class Bench:
             now_ms=lambda: NOW,
         )
 
+    def hold(self, method: str) -> trio.Event:
+        """Let requests of this method wait until the event is set."""
+        go_on = trio.Event()
+
+        async def wait(_call: Call, _params: Any) -> WireModel:
+            await go_on.wait()
+            return Nothing()
+
+        self.handlers[method] = wait
+        return go_on
+
     def change_limits(self, **limits: int) -> None:
         """Replace some numbers of `limits`."""
         wanted = self.edge.limits.model_copy(update=limits)
