@@ -186,7 +186,7 @@ async def _catch_up(state: State, door: Door) -> NoReturn:
         if state.lock.is_owed:
             await in_thread(state.lock.catch_up)
         await door.backlog.catch_up()
-        await door.ledger.catch_up()
+        await door.keys.catch_up()
         if not state.reserve.is_there:
             await in_thread(state.reserve.lay_in)
 

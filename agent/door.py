@@ -39,16 +39,15 @@ from agent.queue.delivering import Delivering
 from agent.reading.approvals import Approvals
 from agent.reading.approving import Approving
 from agent.reading.contents import Contents
-from agent.reading.decided import Decided
-from agent.reading.judge import Judge
 from agent.reading.kept_threads import KeptThreads
 from agent.reading.output_cache import OutputCache
 from agent.reading.reading import Reading
-from agent.reading.turn_pages import TurnPages
+from agent.reading.wiring import build_readings
 from agent.reading.word_search import WordSearch
 from agent.records.ages import Instant
 from agent.records.audit import Audit
 from agent.records.ledger import Ledger
+from agent.records.request_keys import RequestKeys
 from agent.records.reserve import Reserve
 from agent.records.store import Store
 
@@ -70,6 +69,7 @@ class Door:
     admission: Admission
     acts: Acts
     backlog: Backlog
+    keys: RequestKeys
     delivering: Delivering
     offering: Offering
     uploads: Uploads
@@ -119,14 +119,10 @@ def build_door(
     files = BlobFiles(config.state_dir / "uploads")
     dated = partial(_age_ms, ledger)
     blobs = Blobs(files, now_ms=dated, run=run)
-    judge = Judge(keeper=ground.keeper, leases=ground.leases, watch=ground.eyes)
+    readings = build_readings(given, ground, cache)
     follower = _follower(given, ground)
     way = build_way(given, ground, ledger=ledger, blobs=blobs, follower=follower)
-    mutations = build_mutations(given, ground, way=way, judged=judge.thread)
-    decided = Decided()
-    approvals = Approvals(
-        leases=ground.leases, sight=ground.sight, decided=decided, head=head
-    )
+    mutations = build_mutations(given, ground, way=way, judged=readings.judge.thread)
     private = PrivateFolders(codex_home=config.codex_home, state_dir=config.state_dir)
     return Door(
         supervisor=ground.supervisor,
@@ -136,12 +132,13 @@ def build_door(
         pool=ground.pool,
         sight=ground.sight,
         ledger=ledger,
-        reading=_reading(given, ground, judge),
-        approvals=approvals,
-        approving=_approving(given, ground, approvals, decided),
+        reading=readings.reading,
+        approvals=readings.approvals,
+        approving=readings.approving,
         admission=mutations.admission,
         acts=mutations.acts,
         backlog=mutations.backlog,
+        keys=mutations.keys,
         delivering=_delivering(given, ground, mutations),
         offering=Offering(
             supervisor=ground.supervisor,
@@ -153,8 +150,8 @@ def build_door(
         pictures=_pictures(given, ground, blobs, private),
         file_search=_file_search(given, ground, private),
         follower=follower,
-        contents=_contents(given, ground, cache),
-        words=_words(given, ground, judge),
+        contents=readings.contents,
+        words=readings.words,
     )
 
 
@@ -178,23 +175,6 @@ def _uploads(given: Given, files: BlobFiles, dated: Callable[[], int]) -> Upload
     )
 
 
-def _reading(given: Given, ground: Ground, judge: Judge) -> Reading:
-    turn_pages = TurnPages(
-        supervisor=ground.supervisor,
-        leases=ground.leases,
-        judge=judge,
-        now_ms=given.now_ms,
-    )
-    return Reading(
-        supervisor=ground.supervisor,
-        sight=ground.sight,
-        judge=judge,
-        turn_pages=turn_pages,
-        head=given.head,
-        now_ms=given.now_ms,
-    )
-
-
 def _follower(given: Given, ground: Ground) -> Follower:
     """It hears what our writers tell, and what the store does."""
     follower = Follower(
@@ -210,20 +190,6 @@ def _follower(given: Given, ground: Ground) -> Follower:
     ground.leases.listen(follower.heard)
     ground.supervisor.listen(follower.heard_of_store)
     return follower
-
-
-def _approving(
-    given: Given, ground: Ground, approvals: Approvals, decided: Decided
-) -> Approving:
-    return Approving(
-        leases=ground.leases,
-        keeper=ground.keeper,
-        approvals=approvals,
-        decided=decided,
-        audit=given.audit,
-        now_ms=given.now_ms,
-        run=given.run,
-    )
 
 
 def _delivering(given: Given, ground: Ground, mutations: Mutations) -> Delivering:
@@ -268,25 +234,4 @@ def _file_search(given: Given, ground: Ground, private: PrivateFolders) -> FileS
         private=private,
         now_ms=given.now_ms,
         run=given.run,
-    )
-
-
-def _contents(given: Given, ground: Ground, cache: OutputCache) -> Contents:
-    return Contents(
-        supervisor=ground.supervisor,
-        leases=ground.leases,
-        sight=ground.sight,
-        cache=cache,
-        head=given.head,
-        now_ms=given.now_ms,
-    )
-
-
-def _words(given: Given, ground: Ground, judge: Judge) -> WordSearch:
-    return WordSearch(
-        supervisor=ground.supervisor,
-        sight=ground.sight,
-        judge=judge,
-        head=given.head,
-        now_ms=given.now_ms,
     )

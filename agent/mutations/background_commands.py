@@ -7,7 +7,7 @@ from agent.access.scopes import Caller, check_alive
 from agent.mutations.carry import Sent
 from agent.mutations.refusals import owned_elsewhere
 from agent.mutations.way import Way
-from agent.records.ledger import Flight
+from agent.records.flight import Flight
 from transport.errors import NotFound, Refusal
 from transport.protocol.background import (
     BackgroundListParams,

@@ -16,7 +16,8 @@ from agent.app_servers.lease import Lease
 from agent.app_servers.lease_pool import LeasePool
 from agent.limits import ACT_S, ROOM_S
 from agent.mutations.refusals import failed_before, outcome_unknown
-from agent.records.ledger import Flight, Ledger
+from agent.records.flight import Flight
+from agent.records.ledger import Ledger
 from transport.errors import Refusal, Timeout
 from transport.protocol.base import WireModel
 

@@ -12,8 +12,8 @@ from typing import Any, Final, TypeVar
 from agent.access.scopes import Caller
 from agent.limits import SETTLE_PAGES, SETTLE_TURNS
 from agent.mutations.way import Way
-from agent.records.ledger import Settled
-from agent.records.store import KeyRow
+from agent.records.flight import Settled
+from agent.records.key_row import KeyRow
 from transport.protocol.background import BackgroundStopParams, BackgroundStopResult
 from transport.protocol.goals import (
     Goal,

@@ -14,8 +14,9 @@ from agent.access.scopes import Caller, check_access
 from agent.mutations.patience import Patience
 from agent.mutations.thread_locks import ThreadLocks
 from agent.mutations.way import Way
-from agent.records.ledger import Flight, Settled
-from agent.records.store import KeyRow
+from agent.records.flight import Flight, Settled
+from agent.records.key_row import KeyRow
+from agent.records.request_keys import RequestKeys
 from transport.protocol.base import MutationParams, WireModel, thread_of
 from transport.protocol.methods import Method
 from transport.protocol.threads import Thread
@@ -56,9 +57,10 @@ class Mutation(Generic[P, R]):
 class Passage:
     """Takes mutations along it. `locks`: of all threads."""
 
-    def __init__(self, way: Way, locks: ThreadLocks) -> None:
+    def __init__(self, way: Way, locks: ThreadLocks, keys: RequestKeys) -> None:
         self._way = way
         self._locks = locks
+        self._keys = keys
         self._patience = Patience(keeper=way.keeper, watch=way.watch)
 
     async def go(self, caller: Caller, params: P, mutation: Mutation[P, R]) -> R:
@@ -67,7 +69,7 @@ class Passage:
         mutation.check(caller, params)
         settled = mutation.settled
         # Before the ledger nothing may refuse what was done already: all looks are acts.
-        return await self._way.ledger.once(
+        return await self._keys.once(
             caller,
             mutation.method,
             params,

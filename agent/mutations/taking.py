@@ -17,7 +17,7 @@ from agent.app_servers.lease import Lease
 from agent.mutations.newest_turn import check_expected, check_idle, check_pending
 from agent.mutations.refusals import is_lock, owned_elsewhere, running
 from agent.mutations.way import Way
-from agent.records.ledger import Flight
+from agent.records.flight import Flight
 from transport.errors import ThreadOwnedElsewhere
 
 

@@ -21,8 +21,8 @@ from agent.mutations.newest_turn import check_idle
 from agent.mutations.refusals import is_lock, owned_elsewhere, running
 from agent.mutations.thread_wishes import Wish
 from agent.mutations.way import Way
-from agent.records.ledger import Flight, Settled
-from agent.records.store import KeyRow
+from agent.records.flight import Flight, Settled
+from agent.records.key_row import KeyRow
 from transport.errors import Refusal
 from transport.protocol.base import ThreadMutationParams, WireModel
 from transport.protocol.threads import Thread

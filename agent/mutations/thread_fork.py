@@ -20,7 +20,7 @@ from agent.mutations.carry import Sent
 from agent.mutations.refusals import turn_not_found
 from agent.mutations.sizes import check_schema, check_size
 from agent.mutations.way import Way, turn_wishes
-from agent.records.ledger import Flight
+from agent.records.flight import Flight
 from transport.errors import InvalidParams, OutcomeUnknown, Refusal
 from transport.protocol.methods import THREAD_FORK
 from transport.protocol.thread_acts import ThreadForkParams, ThreadForkResult

@@ -16,7 +16,7 @@ from agent.mutations.carry import Sent
 from agent.mutations.refusals import owned_elsewhere
 from agent.mutations.taking import Taking, Wanted
 from agent.mutations.way import Way
-from agent.records.ledger import Flight
+from agent.records.flight import Flight
 from transport.protocol.goals import (
     Goal,
     GoalClearParams,

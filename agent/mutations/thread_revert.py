@@ -17,8 +17,8 @@ from agent.mutations.newest_turn import check_no_goal
 from agent.mutations.refusals import running, turn_not_found
 from agent.mutations.taking import Taking, Wanted
 from agent.mutations.way import Way
-from agent.records.ledger import Flight, Settled
-from agent.records.store import KeyRow
+from agent.records.flight import Flight, Settled
+from agent.records.key_row import KeyRow
 from transport.errors import InvalidParams
 from transport.protocol.methods import THREAD_REVERT
 from transport.protocol.thread_acts import ThreadRevertParams

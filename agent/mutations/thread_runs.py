@@ -10,7 +10,7 @@ from agent.mutations.newest_turn import check_no_goal
 from agent.mutations.sizes import check_target
 from agent.mutations.taking import Taking, Wanted
 from agent.mutations.way import Way
-from agent.records.ledger import Flight
+from agent.records.flight import Flight
 from transport.protocol.methods import REVIEW_START, THREAD_COMPACT
 from transport.protocol.reviews import ReviewStartParams
 from transport.protocol.thread_acts import ThreadCompactParams, ThreadCompactResult

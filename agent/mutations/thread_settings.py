@@ -6,7 +6,7 @@ from agent.access.scopes import Caller, check_wishes
 from agent.mutations.carry import Sent
 from agent.mutations.taking import Taking, Wanted
 from agent.mutations.way import Way
-from agent.records.ledger import Flight
+from agent.records.flight import Flight
 from transport.errors import InvalidParams
 from transport.protocol.methods import THREAD_SETTINGS
 from transport.protocol.threads import ThreadResult, ThreadSettingsParams

@@ -11,7 +11,7 @@ from agent.access.scopes import Caller, check_alive, check_settings, check_wishe
 from agent.mutations.carry import Sent
 from agent.mutations.sizes import check_schema, check_size
 from agent.mutations.way import Way
-from agent.records.ledger import Flight
+from agent.records.flight import Flight
 from transport.protocol.methods import THREAD_START
 from transport.protocol.threads import ThreadStartParams, ThreadStartResult
 

@@ -18,7 +18,7 @@ from agent.faults import fault_of
 from agent.mutations.carry import Sent
 from agent.mutations.refusals import owned_elsewhere, running
 from agent.mutations.way import Way
-from agent.records.ledger import Flight
+from agent.records.flight import Flight
 from transport.errors import NotFound, Refusal
 from transport.protocol.methods import TURN_INTERRUPT
 from transport.protocol.turns import Turn, TurnInterruptParams, TurnResult

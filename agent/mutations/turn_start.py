@@ -8,7 +8,7 @@ from agent.mutations.sizes import check_schema, check_size
 from agent.mutations.taking import Taking, Wanted
 from agent.mutations.turn_steer import TurnSteer
 from agent.mutations.way import Way, turn_wishes
-from agent.records.ledger import Flight
+from agent.records.flight import Flight
 from transport.errors import InvalidParams
 from transport.protocol.methods import TURN_START
 from transport.protocol.threads import Thread

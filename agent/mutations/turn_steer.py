@@ -18,7 +18,7 @@ from agent.mutations.refusals import other_last_turn, owned_elsewhere, running
 from agent.mutations.sizes import check_size
 from agent.mutations.taking import check_root
 from agent.mutations.way import Way
-from agent.records.ledger import Flight
+from agent.records.flight import Flight
 from transport.errors import Refusal
 from transport.protocol.base import WireModel
 from transport.protocol.threads import Thread

@@ -23,8 +23,9 @@ from agent.mutations.carry import Carrier
 from agent.mutations.inputs import Inputs
 from agent.mutations.newest_turn import NewestTurns
 from agent.mutations.refusals import failed_before, writer_down
-from agent.records.ledger import Flight, Ledger
-from agent.records.store import KeyRow
+from agent.records.flight import Flight
+from agent.records.key_row import KeyRow
+from agent.records.ledger import Ledger
 from transport.errors import Overloaded, Refusal
 from transport.protocol.base import WireModel
 from transport.protocol.events import (

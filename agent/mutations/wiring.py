@@ -27,6 +27,7 @@ from agent.queue.backlog import Backlog
 from agent.queue.message_queue import MessageQueue
 from agent.queue.queue_table import QueueTable
 from agent.records.ledger import Ledger
+from agent.records.request_keys import RequestKeys
 from transport.protocol.threads import Thread
 
 Judged = Callable[[Thread], Thread]
@@ -40,6 +41,7 @@ class Mutations:
     acts: Acts
     admission: Admission
     backlog: Backlog
+    keys: RequestKeys
 
 
 def build_way(
@@ -65,13 +67,17 @@ def build_mutations(
     given: Given, ground: Ground, *, way: Way, judged: Judged
 ) -> Mutations:
     """Wire all that go this way. Raises: StoreUnavailableError."""
-    passage = Passage(way, ground.locks)
+    keys = RequestKeys(way.ledger)
+    passage = Passage(way, ground.locks, keys)
     outcomes = Outcomes(way, judged=judged)
     table = QueueTable(given.store)
     backlog = _backlog(given, way.ledger, table)
     acts = _acts(given, way, judged, table, backlog)
     return Mutations(
-        acts=acts, admission=Admission(passage, acts, outcomes), backlog=backlog
+        acts=acts,
+        admission=Admission(passage, acts, outcomes),
+        backlog=backlog,
+        keys=keys,
     )
 
 

@@ -18,8 +18,8 @@ from agent.mutations.way import Way
 from agent.queue.backlog import Backlog
 from agent.queue.queue_book import Waiting, preview_of
 from agent.queue.queue_table import QueueTable
-from agent.records.ledger import Flight, Settled
-from agent.records.store import KeyRow
+from agent.records.flight import Flight, Settled
+from agent.records.key_row import KeyRow
 from transport.errors import Conflict, NotFound, Refusal
 from transport.protocol.methods import QUEUE_DELETE
 from transport.protocol.queue import (

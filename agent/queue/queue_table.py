@@ -7,7 +7,8 @@ until it was delivered, dropped or taken back.
 from typing import Final
 
 from agent.queue.queue_book import Waiting, preview_of
-from agent.records.store import KeyRow, Store
+from agent.records.key_row import KeyRow
+from agent.records.store import Store
 
 _COLUMNS: Final = "id, thread, device, params, created_at, expires_at, until"
 

@@ -1,16 +1,13 @@
-"""The ledger's rows on disk: SQLite, WAL, every write synced. Blocking I/O.
+"""The ledger's rows on disk. Blocking I/O over `ledger_file`.
 
 PROTOCOL.md section 3 (Request keys). A row says that an act was handed to Codex, and what
 came of it. It is there before the act's first byte is.
 """
 
-import os
 import sqlite3
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Final, Self
 
@@ -18,78 +15,16 @@ from agent.access.scopes import LOCAL
 from agent.errors import StoreFullError, StoreUnavailableError
 from agent.limits import DONE_MS, UNKNOWN_MS
 from agent.records.ages import Ages, Instant
+from agent.records.key_row import UNNAMED_IS_UNDONE, KeyRow, RowState
+from agent.records.ledger_file import open_ledger
 from agent.records.row_counts import Full, Room, RowCounts
 
-_SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS keys (
-    device TEXT NOT NULL,
-    key TEXT NOT NULL,
-    digest TEXT NOT NULL,
-    method TEXT NOT NULL,
-    state TEXT NOT NULL,
-    thread TEXT,
-    last_turn TEXT,
-    turn TEXT,
-    outcome TEXT,
-    at INTEGER NOT NULL,
-    PRIMARY KEY (device, key)
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS keys_by_thread ON keys (thread, turn);
-CREATE INDEX IF NOT EXISTS keys_by_age ON keys (state, at);
-CREATE TABLE IF NOT EXISTS queue (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    thread TEXT NOT NULL,
-    device TEXT NOT NULL,
-    params TEXT NOT NULL,
-    created_at INTEGER NOT NULL,
-    expires_at INTEGER NOT NULL,
-    until INTEGER NOT NULL
-);
-CREATE TABLE IF NOT EXISTS clock (
-    one INTEGER PRIMARY KEY CHECK (one = 1),
-    least INTEGER NOT NULL,
-    most INTEGER NOT NULL,
-    wall INTEGER NOT NULL,
-    boot TEXT NOT NULL,
-    up INTEGER NOT NULL
-);
-"""
-_VERSION: Final = 2
-UNNAMED_IS_UNDONE: Final = "thread/start"
-"""Nothing of a new thread is stored before its first turn, and that is handed over only
-once the row names the thread."""
 _COLUMNS: Final = (
     "device, key, digest, method, state, thread, last_turn, turn, outcome, at"
 )
 _MARKS: Final = ", ".join("?" * 10)
 _ROOM: Final = Room()
 _KEPT_MS: Final = {"done": DONE_MS, "unknown": UNKNOWN_MS}
-
-
-class RowState(StrEnum):
-    """`handed` → `done` or `unknown`; no row: nothing was done."""
-
-    HANDED = "handed"
-    DONE = "done"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyRow:
-    """One mutation. `digest`: SHA-256 of method and params; `outcome`: the answer as
-    JSON; `last_turn`: the newest turn before it; `at`: `Ages.least`, ms."""
-
-    device: str
-    key: str
-    digest: str
-    method: str
-    state: RowState
-    thread: str | None
-    last_turn: str | None
-    turn: str | None
-    outcome: str | None
-    at: int
 
 
 class Store:
@@ -307,44 +242,6 @@ class Store:
         if gone:
             self._counts = None
         return gone
-
-
-def open_ledger(path: Path) -> sqlite3.Connection:
-    """Open or create the file (0600), ready for a Store.
-
-    Raises: StoreUnavailableError; a damaged file stays as it is.
-    """
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        os.close(descriptor)
-        connection = sqlite3.connect(
-            path, isolation_level=None, check_same_thread=False, timeout=5.0
-        )
-    except (OSError, sqlite3.Error) as exc:
-        raise StoreUnavailableError(str(path), str(exc)) from exc
-    try:
-        _prepare(connection)
-    except (sqlite3.Error, StoreUnavailableError) as exc:
-        connection.close()
-        raise StoreUnavailableError(str(path), str(exc)) from exc
-    return connection
-
-
-def _prepare(db: sqlite3.Connection) -> None:
-    (version,) = db.execute("PRAGMA user_version").fetchone()
-    if version > _VERSION:
-        reason = f"written by a newer version (format {version})"
-        raise StoreUnavailableError(reason)
-    if version < _VERSION and db.execute("SELECT 1 FROM sqlite_master").fetchone():
-        raise StoreUnavailableError(
-            f"written before the first release (format {version}): move it away; what "
-            "waited in it is not sent, and request keys from before are forgotten"
-        )
-    db.execute("PRAGMA journal_mode = WAL")
-    db.execute("PRAGMA synchronous = FULL")
-    if version < _VERSION:  # else nothing is written: the disk may be full
-        mark = f"PRAGMA user_version = {_VERSION};"
-        db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} {mark} COMMIT;")
 
 
 def _is_promised(db: sqlite3.Connection, device: str, key: str) -> bool:

@@ -13,7 +13,8 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from agent.mutations.thread_wishes import Rename
-from agent.records.store import RowState, Store
+from agent.records.key_row import RowState
+from agent.records.store import Store
 from tests.support.admission_steps import (
     ACTS,
     KEY,

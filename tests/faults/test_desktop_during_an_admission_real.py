@@ -16,7 +16,8 @@ import trio
 
 from agent.door import Door
 from agent.gate.gatekeeper import GateKeeper
-from agent.records.store import RowState, Store
+from agent.records.key_row import RowState
+from agent.records.store import Store
 from tests.support.codex import BUNDLED, CodexHome, codex_binaries, open_codex_home
 from tests.support.door import LOCAL, send
 from tests.support.fake_desktop import APP, place, shell

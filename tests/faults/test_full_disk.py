@@ -306,7 +306,7 @@ async def test_a_ledger_that_may_not_grow_refuses_and_goes_on_when_it_may(
         opened.append(connect(*args, **more))
         return opened[-1]
 
-    monkeypatch.setattr("agent.records.store.sqlite3.connect", remember)
+    monkeypatch.setattr("agent.records.ledger_file.sqlite3.connect", remember)
     with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
             house.runtime.add("thr_1", "t1")

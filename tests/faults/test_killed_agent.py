@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import trio
 
-from agent.records.ledger import digest
+from agent.records.key_row import digest
 from clients.cli.scripted_model import Rule
 from tests.support.codex import CodexHome, locking_versions, open_codex_home
 from tests.support.leftovers import marked_processes

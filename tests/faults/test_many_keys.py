@@ -108,7 +108,7 @@ async def test_a_device_at_its_share_waits_and_no_key_of_anybody_is_forgotten(
         assert stopped.turn.status == "interrupted"
         assert store.find("hog", key("delete")) is None
         assert store.find("hog", key("stop")) is None
-        await house.door.ledger.catch_up()
+        await house.door.keys.catch_up()
         assert store.find("hog", key("stop")) is None
 
         # Nobody else feels it.

@@ -14,8 +14,8 @@ from adapter.errors import CodexRefusedError, NoAnswerError
 from agent.access.scopes import Caller
 from agent.errors import StoreUnavailableError
 from agent.mutations.thread_wishes import Rename
-from agent.records.ledger import digest
-from agent.records.store import RowState, Store
+from agent.records.key_row import RowState, digest
+from agent.records.store import Store
 from tests.support.agents import client_info, open_agent, pair_device
 from tests.support.door import LOCAL, House, device, open_house, send
 from tests.support.fake_runtime import FakeRuntime

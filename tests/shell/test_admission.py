@@ -11,7 +11,7 @@ from adapter.errors import (
     CodexRefusedError,
     HandshakeFailedError,
 )
-from agent.records.store import RowState
+from agent.records.key_row import RowState
 from tests.support.door import (
     LOCAL,
     device,

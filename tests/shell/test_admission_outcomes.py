@@ -13,7 +13,8 @@ from adapter.errors import (
     NotDeliveredError,
 )
 from agent.records.audit import Audit
-from agent.records.store import RowState, Store
+from agent.records.key_row import RowState
+from agent.records.store import Store
 from tests.support.door import (
     LOCAL,
     open_house,

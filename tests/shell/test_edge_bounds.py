@@ -34,8 +34,8 @@ from agent.limits import (
 from agent.mutations.outcomes import Outcomes
 from agent.reading.contents import Contents
 from agent.reading.fenced_list import fenced_page
-from agent.records.ledger import Ledger
-from agent.records.store import KeyRow, RowState, Store
+from agent.records.key_row import KeyRow, RowState, done_row
+from agent.records.store import Store
 from agent.sessions.acts import Acts
 from tests.support.door import LOCAL, open_house
 from transport.errors import NotFound, Overloaded
@@ -260,16 +260,12 @@ async def test_a_turn_to_be_taken_back_is_looked_for_on_so_many_pages(
         assert store.asked
 
 
-def test_a_stored_answer_is_short_or_without_its_items(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_stored_answer_is_short_or_without_its_items() -> None:
     message = AgentMessage(
         id="i", turn_id="t", status=ItemStatus.COMPLETED, text="x" * OUTCOME_BYTES
     )
     turn = Turn(id="t", thread_id="thr", status=TurnStatus.COMPLETED, items=[message])
-    ledger = object.__new__(Ledger)
-    monkeypatch.setattr(ledger, "ages", lambda: SimpleNamespace(least=1))
-    done = ledger._as_done(ROW, TurnResult(turn=turn), "t")  # pyright: ignore[reportPrivateUsage]
+    done = done_row(ROW, TurnResult(turn=turn), turn="t", at=1)
     assert done.outcome is not None
     assert len(done.outcome) < 1_000
     assert json.loads(done.outcome)["turn"]["id"] == "t"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from trio.testing import MockClock
 
-from agent.records.store import RowState
+from agent.records.key_row import RowState
 from tests.support.door import (
     LOCAL,
     device,

@@ -115,7 +115,7 @@ async def test_a_key_that_a_full_disk_did_not_free_queues_once(
             with pytest.raises(CodexUnavailable):
                 await house.door.admission.start_turn(LOCAL, send())
         first = await house.door.admission.start_turn(LOCAL, send(delivery="queue"))
-        await house.door.ledger.catch_up()
+        await house.door.keys.catch_up()
         again = await house.door.admission.start_turn(LOCAL, send(delivery="queue"))
         assert again == first
         assert first.queued is not None

@@ -10,7 +10,8 @@ from adapter.errors import (
     CodexRefusedError,
     NoAnswerError,
 )
-from agent.records.store import RowState, Store
+from agent.records.key_row import RowState
+from agent.records.store import Store
 from tests.support.door import (
     LOCAL,
     open_house,

@@ -6,7 +6,7 @@ import pytest
 from trio.testing import MockClock
 
 from adapter.errors import CodexRefusedError, NoAnswerError
-from agent.records.store import RowState
+from agent.records.key_row import RowState
 from tests.support.door import DESKTOP, HOLDER, LOCAL, House, device, open_house, send
 from tests.support.mutations import row_state
 from transport.errors import (

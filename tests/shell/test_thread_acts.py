@@ -9,7 +9,8 @@ import trio
 from trio.testing import MockClock
 
 from adapter.errors import CodexRefusedError, NoAnswerError
-from agent.records.store import RowState, Store
+from agent.records.key_row import RowState
+from agent.records.store import Store
 from tests.support.door import LOCAL, House, device, open_house, send
 from tests.support.fake_runtime import FakeRuntime
 from tests.support.mutations import KEY, OTHER_KEY

@@ -10,7 +10,7 @@ from trio.testing import MockClock
 
 from adapter.errors import CodexOverloadedError, CodexRefusedError
 from agent.access.scopes import Caller
-from agent.records.store import RowState
+from agent.records.key_row import RowState
 from tests.support.door import LOCAL, House, device, open_house, send
 from tests.support.mutations import row_state
 from transport.errors import (

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from agent.mutations.thread_wishes import Archive, Delete, Rename, Unarchive
-from agent.records.store import KeyRow, Store
+from agent.records.key_row import KeyRow
+from agent.records.store import Store
 from tests.support.door import LOCAL, House, send
 from tests.support.fake_runtime import FakeRuntime
 from transport.protocol import reviews, thread_acts, threads

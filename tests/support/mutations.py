@@ -6,7 +6,8 @@ from typing import Final
 
 import trio
 
-from agent.records.store import RowState, Store
+from agent.records.key_row import RowState
+from agent.records.store import Store
 from tests.support.door import LOCAL, House, send
 from tests.support.fake_writer import FakeWriter
 from transport.protocol.threads import ThreadStartParams

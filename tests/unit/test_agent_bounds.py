@@ -53,7 +53,7 @@ from agent.reading.decided import Decided
 from agent.reading.diffs import joined
 from agent.reading.output_cache import OutputCache
 from agent.reading.pages import fitting
-from agent.records.ledger import Ledger
+from agent.records.unsaved import Unsaved
 from agent.sessions.requests import InvalidCount
 from tests.support.journals import delta, opened
 from transport.errors import TooLarge
@@ -298,11 +298,9 @@ def test_a_picture_is_known_by_the_newest_threads_that_have_it() -> None:
 
 
 def test_outcomes_that_wait_for_a_full_disk_are_bounded() -> None:
-    ledger = object.__new__(Ledger)
-    ledger._unsaved = {}  # pyright: ignore[reportPrivateUsage]
+    waiting = Unsaved(cast("Any", None), run=cast("Any", None))
     for number in range(UNSAVED + 1):
-        private(ledger, "_keep_unsaved")(("d", f"k{number}"), None)
-    waiting = private(ledger, "_unsaved")
+        waiting.keep(("d", f"k{number}"), None)
     assert (len(waiting), ("d", "k0") in waiting) == (UNSAVED, False)
 
 

@@ -1,6 +1,6 @@
 """What makes two calls the same call."""
 
-from agent.records.ledger import digest
+from agent.records.key_row import digest
 from tests.support.door import send
 
 

@@ -9,8 +9,10 @@ import pytest
 
 from agent.errors import StoreFullError, StoreUnavailableError
 from agent.limits import DONE_MS, UNKNOWN_MS
+from agent.records.key_row import KeyRow, RowState
+from agent.records.ledger_file import open_ledger
 from agent.records.row_counts import Room
-from agent.records.store import KeyRow, RowState, Store, open_ledger
+from agent.records.store import Store
 
 ROW = KeyRow(
     device="d1",
