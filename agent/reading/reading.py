@@ -10,15 +10,14 @@ from functools import partial
 from adapter.errors import AdapterError
 from adapter.runtime.reader import ThreadPage, ThreadQuery
 from agent.access.scopes import Caller
-from agent.access.sight import Sight, is_fenced
+from agent.access.sight import Sight
 from agent.app_servers.supervisor import Supervisor
-from agent.reading.fenced_list import fenced_page
 from agent.reading.judge import Judge
-from agent.reading.pages import fitting, page_refusal, unwrap_cursor, wrap_cursor
+from agent.reading.pages import page_refusal, unwrap_cursor, wrap_cursor
 from agent.reading.shared_reads import SharedReads
+from agent.reading.thread_pages import thread_page
 from agent.reading.turn_pages import TurnPages
 from transport.protocol.threads import (
-    Thread,
     ThreadListParams,
     ThreadListResult,
     ThreadReadParams,
@@ -62,31 +61,18 @@ class Reading:
             "parent": params.parent_id,
         }
         cursor = unwrap_cursor(listing, params.cursor)
-        if is_fenced(caller):
-            rows, following = await fenced_page(
-                partial(self._threads, params),
-                partial(self._sight.visible, caller),
-                cursor=cursor,
-                limit=params.limit,
-            )
-        else:
-            rows, following = await self._all_threads(params, cursor)
+        rows, following = await thread_page(
+            self._sight,
+            caller,
+            partial(self._threads, params),
+            cursor=cursor,
+            limit=params.limit,
+        )
         return ThreadListResult(
             threads=self._judge.threads(rows),
             next_cursor=wrap_cursor(listing, following),
             head=head,
         )
-
-    async def _all_threads(
-        self, params: ThreadListParams, cursor: str | None
-    ) -> tuple[list[Thread], str | None]:
-        """Return the store's page, shortened to what fits, and its cursor."""
-        page = await self._threads(params, cursor, params.limit)
-        self._sight.learn(list(page.threads))
-        while (fits := fitting(page.threads)) < len(page.threads):
-            # Fewer rows of the store's, so that its own cursor goes on behind them.
-            page = await self._threads(params, cursor, fits)
-        return list(page.threads), page.next_cursor
 
     async def _threads(
         self, params: ThreadListParams, cursor: str | None, limit: int

@@ -10,12 +10,12 @@ from adapter.calls.refusals import not_offered
 from adapter.errors import AdapterError, CodexRefusedError
 from adapter.runtime.store import FoundThreads
 from agent.access.scopes import Caller
-from agent.access.sight import Sight, is_fenced
+from agent.access.sight import Sight
 from agent.app_servers.supervisor import Supervisor
-from agent.reading.fenced_list import fenced_page
 from agent.reading.judge import Judge
-from agent.reading.pages import fitting, page_refusal, unwrap_cursor, wrap_cursor
+from agent.reading.pages import page_refusal, unwrap_cursor, wrap_cursor
 from agent.reading.shared_reads import SharedReads
+from agent.reading.thread_pages import thread_page
 from transport.errors import Refusal, UnavailableFeature
 from transport.protocol.contents import (
     ThreadFindParams,
@@ -24,7 +24,6 @@ from transport.protocol.contents import (
     ThreadSearchParams,
     ThreadSearchResult,
 )
-from transport.protocol.threads import Thread
 
 
 class WordSearch:
@@ -58,7 +57,13 @@ class WordSearch:
         }
         cursor = unwrap_cursor(listing, params.cursor)
         snippets: dict[str, str] = {}
-        rows, following = await self._rows(caller, params, cursor, snippets)
+        rows, following = await thread_page(
+            self._sight,
+            caller,
+            partial(self._found, params, snippets),
+            cursor=cursor,
+            limit=params.limit,
+        )
         hits = [
             ThreadHit(thread=thread, snippet=snippets[thread.id])
             for thread in self._judge.threads(rows)
@@ -66,24 +71,6 @@ class WordSearch:
         return ThreadSearchResult(
             hits=hits, next_cursor=wrap_cursor(listing, following), head=head
         )
-
-    async def _rows(
-        self,
-        caller: Caller,
-        params: ThreadSearchParams,
-        cursor: str | None,
-        snippets: dict[str, str],
-    ) -> tuple[list[Thread], str | None]:
-        """Return a page of threads, and the store's cursor behind it."""
-        ask = partial(self._found, params, snippets)
-        if is_fenced(caller):
-            show = partial(self._sight.visible, caller)
-            return await fenced_page(ask, show, cursor=cursor, limit=params.limit)
-        page = await ask(cursor, params.limit)
-        while (fits := fitting(page.threads)) < len(page.threads):
-            page = await ask(cursor, fits)
-        self._sight.learn(list(page.threads))
-        return list(page.threads), page.next_cursor
 
     async def _found(
         self,

@@ -11,20 +11,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Self
 
-from agent.access.scopes import LOCAL
-from agent.errors import StoreFullError, StoreUnavailableError
-from agent.limits import DONE_MS, UNKNOWN_MS
+from agent.errors import StoreUnavailableError
 from agent.records.ages import Ages, Instant
 from agent.records.key_row import UNNAMED_IS_UNDONE, KeyRow, RowState
 from agent.records.ledger_file import open_ledger
-from agent.records.row_counts import Full, Room, RowCounts
+from agent.records.row_counts import Room
+from agent.records.row_room import RowRoom
 
 _COLUMNS: Final = (
     "device, key, digest, method, state, thread, last_turn, turn, outcome, at"
 )
 _MARKS: Final = ", ".join("?" * 10)
 _ROOM: Final = Room()
-_KEPT_MS: Final = {"done": DONE_MS, "unknown": UNKNOWN_MS}
 
 
 class Store:
@@ -32,8 +30,7 @@ class Store:
 
     def __init__(self, connection: sqlite3.Connection, *, room: Room = _ROOM) -> None:
         self._connection = connection
-        self._room = room
-        self._counts: RowCounts | None = None  # to be counted
+        self._room = RowRoom(room)
         self._alone = threading.Lock()
 
     @classmethod
@@ -58,7 +55,7 @@ class Store:
                 yield db
                 db.execute("COMMIT")
             except BaseException:
-                self._counts = None
+                self._room.recount()
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 raise
@@ -90,9 +87,9 @@ class Store:
 
     def hand_in(self, db: sqlite3.Connection, row: KeyRow) -> None:
         """Write a new row, inside a transaction. Raises: as `hand`."""
-        counts = self._with_room(db, row.device, row.key, row.at)
+        self._room.check(db, row.device, row.key, row.at)
         db.execute(f"INSERT INTO keys ({_COLUMNS}) VALUES ({_MARKS})", _values(row))  # noqa: S608 - constants
-        counts.add(row.device)
+        self._room.add(row.device, 1)
 
     def put(self, row: KeyRow) -> None:
         """Write what is known of an act now, whatever was there before.
@@ -114,43 +111,7 @@ class Store:
     def check_room(self, device: str, key: str, now: int) -> None:
         """Raise StoreFullError where this row would not fit (`now` as `prune`)."""
         with self._using() as db:
-            self._with_room(db, device, key, now)
-
-    def _with_room(
-        self, db: sqlite3.Connection, device: str, key: str, now: int
-    ) -> RowCounts:
-        counts = self._counted(db)
-        if counts.full_for(device) and self._prune(db, now):
-            counts = self._counted(
-                db
-            )  # something was past its time since the last prune
-        full = counts.full_for(device)
-        if full is not None and not _is_promised(db, device, key):
-            raise StoreFullError(
-                full.limit,
-                of_one=full.device is not None,
-                wait_ms=self._wait_ms(db, full, now),
-            )
-        return counts
-
-    def _counted(self, db: sqlite3.Connection) -> RowCounts:
-        if self._counts is None:
-            rows = db.execute("SELECT device, count(*) FROM keys GROUP BY device")
-            self._counts = RowCounts(dict(rows.fetchall()), room=self._room)
-        return self._counts
-
-    def _wait_ms(self, db: sqlite3.Connection, full: Full, now: int) -> int | None:
-        """Return when the first of the rows that fill it is past its time."""
-        whose = "device <> ?" if full.device is None else "device = ?"
-        waits: list[int] = []
-        for state, kept_ms in _KEPT_MS.items():
-            oldest = db.execute(
-                f"SELECT at FROM keys WHERE state = ? AND {whose} ORDER BY at LIMIT 1",  # noqa: S608 - constants
-                (state, full.device or LOCAL),
-            ).fetchone()
-            if oldest is not None:
-                waits.append(oldest[0] + kept_ms + 1 - now)
-        return min(waits, default=None)
+            self._room.check(db, device, key, now)
 
     def drop(self, device: str, key: str) -> None:
         """The act certainly did not happen: the key may be used again."""
@@ -158,8 +119,7 @@ class Store:
             gone = db.execute(
                 "DELETE FROM keys WHERE device = ? AND key = ?", (device, key)
             ).rowcount
-            if self._counts is not None:
-                self._counts.add(device, -gone)
+            self._room.add(device, -gone)
 
     def recover(self) -> int:
         """At start: what was handed and not answered is unknown; return how many.
@@ -167,7 +127,7 @@ class Store:
         A new thread that Codex had not named yet certainly is not there: its key is free.
         """
         with self.transaction() as db:
-            self._counts = None
+            self._room.recount()
             db.execute(
                 "DELETE FROM keys WHERE state = 'handed' AND method = ?"
                 " AND thread IS NULL",
@@ -231,26 +191,7 @@ class Store:
     def prune(self, now: int) -> int:
         """Forget what is past its time (`Ages.least`, ms); return how many rows went."""
         with self._using() as db:
-            return self._prune(db, now)
-
-    def _prune(self, db: sqlite3.Connection, now: int) -> int:
-        gone = db.execute(
-            "DELETE FROM keys WHERE (state = 'done' AND at < ?)"
-            " OR (state = 'unknown' AND at < ?)",
-            (now - DONE_MS, now - UNKNOWN_MS),
-        ).rowcount
-        if gone:
-            self._counts = None
-        return gone
-
-
-def _is_promised(db: sqlite3.Connection, device: str, key: str) -> bool:
-    """Whether it is the delivery of a message that waits: it has had its row for that, so
-    such rows beyond the bound are no more than there are within it."""
-    found = db.execute(
-        "SELECT 1 FROM queue WHERE id = ? AND device = ?", (key, device)
-    ).fetchone()
-    return found is not None
+            return self._room.prune(db, now)
 
 
 def _row(values: tuple[str, str, str, str, str, str, str, str, str, int]) -> KeyRow:
