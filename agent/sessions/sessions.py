@@ -14,7 +14,7 @@ import trio
 from agent.access.rights import Rights
 from agent.access.scopes import check_access, check_alive
 from agent.app_servers.reads import Reads
-from agent.edge_limits import CLOSING_S, OPEN_S
+from agent.edge_limits import CLOSING_S
 from agent.events.batches import View
 from agent.events.feed import Feed
 from agent.events.voice import Voice
@@ -23,6 +23,7 @@ from agent.sessions.requests import choose_version
 from agent.sessions.router import Router
 from agent.sessions.session_calls import Calls
 from agent.sessions.session_table import SessionTable
+from agent.sessions.timekeeping import Due, Seen, Timekeeping
 from transport.channel import MessageChannel
 from transport.errors import (
     ChannelClosedError,
@@ -102,8 +103,7 @@ class Session:
         self.opened = False
         self._scope = trio.CancelScope()
         self._gone = trio.Event()
-        self._started_at = self._pinged_at = trio.current_time()
-        self._pings = 0
+        self._time = Timekeeping(edge.limits, now=trio.current_time())
 
     @property
     def device_id(self) -> str:
@@ -261,28 +261,23 @@ class Session:
     # Time
 
     async def _keep_time(self) -> None:
-        limits = self._edge.limits
-        ping_s, dead_s = limits.ping_ms / 1000, limits.dead_ms / 1000
-        until = self._started_at + limits.session_ms / 1000
         while True:
             now = trio.current_time()
-            if now >= self._channel.heard_at + dead_s:
-                self._scope.cancel(reason="the peer is dead")
-            elif now >= until:
-                return self.end(CloseCode.RENEW)
-            elif not self.opened and now >= self._started_at + OPEN_S:
-                return self.end(CloseCode.PROTOCOL_ERROR)
-            elif now >= max(self._channel.sent_at, self._pinged_at) + ping_s:
-                self._ping(now)
-            await trio.sleep_until(
-                min(
-                    until if self.opened else self._started_at + OPEN_S,
-                    self._channel.heard_at + dead_s,
-                    max(self._channel.sent_at, self._pinged_at) + ping_s,
-                )
-            )
+            match self._time.due(now, self._seen()):
+                case Due.DEAD:
+                    self._scope.cancel(reason="the peer is dead")
+                case Due.RENEW:
+                    return self.end(CloseCode.RENEW)
+                case Due.UNOPENED:
+                    return self.end(CloseCode.PROTOCOL_ERROR)
+                case Due.PING:
+                    self._voice.ping(self._time.ping(now))
+                case None:
+                    pass
+            await trio.sleep_until(self._time.next_look(self._seen()))
 
-    def _ping(self, now: float) -> None:
-        self._pings += 1
-        self._pinged_at = now
-        self._voice.ping(self._pings)
+    def _seen(self) -> Seen:
+        channel = self._channel
+        return Seen(
+            heard_at=channel.heard_at, sent_at=channel.sent_at, opened=self.opened
+        )
