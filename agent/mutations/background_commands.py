@@ -15,7 +15,6 @@ from transport.protocol.background import (
     BackgroundStopParams,
     BackgroundStopResult,
 )
-from transport.protocol.methods import BACKGROUND_STOP
 
 
 class BackgroundCommands:
@@ -51,7 +50,7 @@ class BackgroundCommands:
             raise self._not_ours(params)
 
         async def steps(sent: Sent) -> BackgroundStopResult:
-            await self._way.ledger.hand(flight, BACKGROUND_STOP.name)
+            await self._way.ledger.hand(flight)
             check_alive(caller)
             sent.is_out = True
             await lease.started_writer.stop_background(params.thread_id, params.item_id)

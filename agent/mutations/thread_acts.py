@@ -71,7 +71,7 @@ class ThreadAct(Generic[P, R]):
             await self._let_go(lease, thread_id)
 
         async def steps(sent: Sent) -> R:
-            await self._way.ledger.hand(flight, wish.method.name)
+            await self._way.ledger.hand(flight)
             guard = self._way.guard(caller, thread_id)
             await self._send(params, sent.behind(guard))
             result = await self._outcome(caller, params, before)

@@ -22,7 +22,6 @@ from agent.mutations.sizes import check_schema, check_size
 from agent.mutations.way import Way, turn_wishes
 from agent.records.flight import Flight
 from transport.errors import InvalidParams, OutcomeUnknown, Refusal
-from transport.protocol.methods import THREAD_FORK
 from transport.protocol.thread_acts import ThreadForkParams, ThreadForkResult
 from transport.protocol.threads import Thread
 
@@ -71,7 +70,7 @@ class ThreadFork:
                 sent.can_be_undone()
                 await self._way.ledger.note_thread(flight, fork_id)
 
-            await self._way.ledger.hand(flight, THREAD_FORK.name)
+            await self._way.ledger.hand(flight)
             writer = lease.started_writer
             loaded = await _fork(writer, params, sent.behind(guard), stored)
             check_settings(caller, loaded.settings, self._way.inside(caller))

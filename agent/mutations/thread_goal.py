@@ -26,7 +26,6 @@ from transport.protocol.goals import (
     GoalResult,
     GoalSetParams,
 )
-from transport.protocol.methods import GOAL_CLEAR, GOAL_PAUSE, GOAL_SET
 
 
 class ThreadGoal:
@@ -61,7 +60,7 @@ class ThreadGoal:
         async with self._taking.taken(caller, wanted, flight) as lease:
 
             async def steps(sent: Sent) -> GoalResult:
-                await self._way.ledger.hand(flight, GOAL_SET.name)
+                await self._way.ledger.hand(flight)
                 goal = await lease.started_writer.set_goal(
                     params.objective,
                     guard=sent.behind(self._way.guard(caller, params.thread_id)),
@@ -89,7 +88,7 @@ class ThreadGoal:
                 await reader.pause_goal(params.thread_id, guard=guard)
 
         guard = self._guard(caller, params.thread_id, lease)
-        return await self._carry(flight, GOAL_PAUSE.name, lease, guard, act)
+        return await self._carry(flight, lease, guard, act)
 
     async def clear(
         self, caller: Caller, params: GoalClearParams, flight: Flight
@@ -106,7 +105,7 @@ class ThreadGoal:
                 await reader.clear_goal(params.thread_id, guard=guard)
 
         guard = self._way.guard(caller, params.thread_id)
-        return await self._carry(flight, GOAL_CLEAR.name, lease, guard, act)
+        return await self._carry(flight, lease, guard, act)
 
     def _lease(
         self, caller: Caller, thread_id: str, *, ends_work: bool
@@ -132,28 +131,26 @@ class ThreadGoal:
     async def _carry(
         self,
         flight: Flight,
-        method: str,
         lease: Lease | None,
         guard: Guard,
         act: Callable[[Guard], Awaitable[None]],
     ) -> GoalResult:
         async def steps(sent: Sent) -> GoalResult:
-            await self._way.ledger.hand(flight, method)
+            await self._way.ledger.hand(flight)
             await act(sent.behind(guard))
-            result = GoalResult(goal=await self._read_back(flight, method, lease))
+            result = GoalResult(goal=await self._read_back(flight, lease))
             await self._way.ledger.done(flight, result, None)
             return result
 
         with lease.used() if lease is not None else nullcontext():
             return await self._way.carrier.carry(flight, None, steps)
 
-    async def _read_back(
-        self, flight: Flight, method: str, lease: Lease | None
-    ) -> Goal | None:
+    async def _read_back(self, flight: Flight, lease: Lease | None) -> Goal | None:
         try:
             if lease is not None:
                 return await lease.started_writer.goal()
             assert flight.row.thread is not None
             return await self._way.supervisor.reader.goal(flight.row.thread)
         except CodexRefusedError as exc:
-            raise NoAnswerError(method) from exc  # the act itself was not refused
+            # The act itself was not refused.
+            raise NoAnswerError(flight.row.method) from exc

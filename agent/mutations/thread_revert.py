@@ -20,7 +20,6 @@ from agent.mutations.way import Way
 from agent.records.flight import Flight, Settled
 from agent.records.key_row import KeyRow
 from transport.errors import InvalidParams
-from transport.protocol.methods import THREAD_REVERT
 from transport.protocol.thread_acts import ThreadRevertParams
 from transport.protocol.threads import Thread, ThreadResult
 
@@ -65,7 +64,7 @@ class ThreadRevert:
             left = await self._left(params)
 
             async def steps(sent: Sent) -> ThreadResult:
-                await self._way.ledger.hand(flight, THREAD_REVERT.name)
+                await self._way.ledger.hand(flight)
                 await self._send(caller, params, lease, left, sent)
                 now = self._way.now(lease).model_copy(update={"last_turn_id": left})
                 result = ThreadResult(thread=now)

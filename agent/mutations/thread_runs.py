@@ -11,7 +11,6 @@ from agent.mutations.sizes import check_target
 from agent.mutations.taking import Taking, Wanted
 from agent.mutations.way import Way
 from agent.records.flight import Flight
-from transport.protocol.methods import REVIEW_START, THREAD_COMPACT
 from transport.protocol.reviews import ReviewStartParams
 from transport.protocol.thread_acts import ThreadCompactParams, ThreadCompactResult
 from transport.protocol.turns import TurnResult
@@ -37,7 +36,7 @@ class ThreadRuns:
             check_no_goal(lease, allowed=params.allow_pending)
 
             async def steps(sent: Sent) -> ThreadCompactResult:
-                await self._way.ledger.hand(flight, THREAD_COMPACT.name)
+                await self._way.ledger.hand(flight)
                 turn = await lease.started_writer.compact(
                     guard=sent.behind(self._taking.guard(caller, lease))
                 )
@@ -56,7 +55,7 @@ class ThreadRuns:
             check_review(caller, lease.settings, self._way.inside(caller))
 
             async def steps(sent: Sent) -> TurnResult:
-                await self._way.ledger.hand(flight, REVIEW_START.name)
+                await self._way.ledger.hand(flight)
                 turn = await lease.started_writer.review(
                     params.target,
                     guard=sent.behind(self._taking.guard(caller, lease)),

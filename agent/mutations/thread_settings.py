@@ -8,7 +8,6 @@ from agent.mutations.taking import Taking, Wanted
 from agent.mutations.way import Way
 from agent.records.flight import Flight
 from transport.errors import InvalidParams
-from transport.protocol.methods import THREAD_SETTINGS
 from transport.protocol.threads import ThreadResult, ThreadSettingsParams
 
 
@@ -41,7 +40,7 @@ class SettingsChange:
         async with self._taking.taken(caller, wanted, flight) as lease:
 
             async def steps(sent: Sent) -> ThreadResult:
-                await self._way.ledger.hand(flight, THREAD_SETTINGS.name)
+                await self._way.ledger.hand(flight)
                 now = await lease.started_writer.change_settings(
                     wishes,
                     guard=sent.behind(self._way.guard(caller, params.thread_id)),

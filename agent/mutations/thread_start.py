@@ -12,7 +12,6 @@ from agent.mutations.carry import Sent
 from agent.mutations.sizes import check_schema, check_size
 from agent.mutations.way import Way
 from agent.records.flight import Flight
-from transport.protocol.methods import THREAD_START
 from transport.protocol.threads import ThreadStartParams, ThreadStartResult
 
 
@@ -41,7 +40,7 @@ class ThreadStart:
         lease = await self._way.open(caller, None, guard)
 
         async def steps(sent: Sent) -> ThreadStartResult:
-            await self._way.ledger.hand(flight, THREAD_START.name)
+            await self._way.ledger.hand(flight)
             writer = lease.started_writer
             # Without a turn no thread is stored: until then nothing has happened.
             new = _new_thread(params, folder)

@@ -20,7 +20,6 @@ from agent.mutations.refusals import owned_elsewhere, running
 from agent.mutations.way import Way
 from agent.records.flight import Flight
 from transport.errors import NotFound, Refusal
-from transport.protocol.methods import TURN_INTERRUPT
 from transport.protocol.turns import Turn, TurnInterruptParams, TurnResult
 
 _LOG: Final = logging.getLogger(__name__)
@@ -43,7 +42,7 @@ class TurnInterrupt:
             raise self._not_ours(params.thread_id)
 
         async def steps(sent: Sent) -> TurnResult:
-            await self._way.ledger.hand(flight, TURN_INTERRUPT.name)
+            await self._way.ledger.hand(flight)
             check_alive(caller)
             sent.is_out = True
             try:

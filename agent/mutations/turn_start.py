@@ -10,7 +10,6 @@ from agent.mutations.turn_steer import TurnSteer
 from agent.mutations.way import Way, turn_wishes
 from agent.records.flight import Flight
 from transport.errors import InvalidParams
-from transport.protocol.methods import TURN_START
 from transport.protocol.threads import Thread
 from transport.protocol.turns import TurnStartParams, TurnStartResult
 
@@ -62,7 +61,7 @@ class TurnStart:
             async def steps(sent: Sent) -> TurnStartResult:
                 where = folder or lease.settings.cwd
                 parts = await self._way.inputs.prepare(caller, params.input, where)
-                await self._way.ledger.hand(flight, TURN_START.name)
+                await self._way.ledger.hand(flight)
                 turn = await lease.started_writer.start_turn(
                     parts,
                     client_key=params.request_key,

@@ -93,7 +93,7 @@ class TurnSteer:
             parts = await self._way.inputs.prepare(
                 caller, params.input, lease.settings.cwd
             )
-            await self._way.ledger.hand(flight, flight.row.method)
+            await self._way.ledger.hand(flight)
             steered = await self._send(
                 caller, lease, turn_id, parts, params.request_key, sent
             )

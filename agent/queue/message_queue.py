@@ -21,7 +21,6 @@ from agent.queue.queue_table import QueueTable
 from agent.records.flight import Flight, Settled
 from agent.records.key_row import KeyRow
 from transport.errors import Conflict, NotFound, Refusal
-from transport.protocol.methods import QUEUE_DELETE
 from transport.protocol.queue import (
     QueueDeleteParams,
     QueueDeleteResult,
@@ -148,7 +147,7 @@ class MessageQueue:
         self._backlog.book.take(row.queue_id)
         self._backlog.tell(row.thread_id)
         with trio.move_on_after(ACT_S, shield=True):
-            await self._way.ledger.hand(flight, QUEUE_DELETE.name)
+            await self._way.ledger.hand(flight)
             await self._backlog.forget([row.queue_id])
             await self._way.ledger.done(flight, QueueDeleteResult(), None)
         return QueueDeleteResult()

@@ -65,16 +65,16 @@ class Ledger:
         except StoreUnavailableError as exc:
             raise _not_written(exc) from exc
 
-    async def hand(self, flight: Flight, event: str) -> None:
+    async def hand(self, flight: Flight) -> None:
         """Write audit and row, durable when this returns: the act may begin.
 
         Raises: Internal, Overloaded, unless it is `ending`; then there is no row.
         """
         row = flight.row
         if flight.ending:
-            self._audit.note(event, **_fields(row))
+            self._audit.note(row.method, **_fields(row))
         try:
-            await self._run(partial(self._hand, row, event, audited=flight.ending))
+            await self._run(partial(self._hand, row, audited=flight.ending))
         except _NOT_WRITTEN as exc:
             if not flight.ending:
                 raise _not_written(exc) from exc
@@ -84,9 +84,9 @@ class Ledger:
             self._unsaved.saved(flight.key)
         flight.handed = True
 
-    def _hand(self, row: KeyRow, event: str, *, audited: bool) -> None:
+    def _hand(self, row: KeyRow, *, audited: bool) -> None:
         if not audited:
-            self._audit.record(event, **_fields(row))
+            self._audit.record(row.method, **_fields(row))
         self._store.drop(row.device, row.key)  # what a full disk once kept us from
         self._store.hand(row)
 
