@@ -3,15 +3,13 @@
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-from clients.cli.style import paint_span
-from clients.cli.transcript import Piece, Transcript
-from clients.cli.turn_watch import KEPT, TurnWatch
+from clients.cli.transcript import Transcript
+from tests.support import cli_asked
 from tests.support import cli_samples as samples
 from tests.support import cli_work as work
 from tests.support.cli_samples import BLOG, CLOCK, NOON, SHOP
 from tests.support.golden import check_golden
+from tests.support.story import Story, resumed, text, told
 from transport.protocol.approvals import ApprovalState
 from transport.protocol.events import (
     ApprovalRequested,
@@ -29,57 +27,20 @@ from transport.protocol.events import (
     ThreadStarted,
     TurnCompleted,
     TurnPlan,
-    TurnReplaced,
     TurnStarted,
     UsageChanged,
 )
 from transport.protocol.items import ItemStatus
 from transport.protocol.turns import TurnStatus, Usage
-from transport.subscription import ClientEvent, DeltaSeen, EventSeen, Resumed
+from transport.subscription import ClientEvent, EventSeen
 
 GOLDEN = Path(__file__).parent / "golden"
 RUNNING = ItemStatus.IN_PROGRESS
 
 
-class Story:
-    """Builds events with rising seqs."""
-
-    def __init__(self) -> None:
-        self.seq = 0
-
-    def event(self, data: EventData, thread_id: str | None = SHOP) -> EventSeen:
-        self.seq += 1
-        return EventSeen(
-            seq=self.seq, at=NOON, thread_id=thread_id, root_thread_id=None, data=data
-        )
-
-    def delta(
-        self, ref: int, text: str, channel: DeltaChannel = DeltaChannel.TEXT
-    ) -> DeltaSeen:
-        self.seq += 1
-        return DeltaSeen(seq=self.seq, ref=ref, channel=channel, part=0, text=text)
-
-
-def told(transcript: Transcript, events: list[ClientEvent]) -> str:
-    pieces = [piece for event in events for piece in transcript.feed(event, CLOCK)]
-    return text([*pieces, *transcript.finish()])
-
-
-def text(pieces: list[Piece]) -> str:
-    return "".join(
-        "".join(paint_span(span, colour=False) for span in piece.spans)
-        + ("\n" if piece.ends else "")
-        for piece in pieces
-    )
-
-
-def resumed(verdict: str = "new", *opened: Open) -> Resumed:
-    return Resumed(verdict=verdict, epoch="e1", head=0, open=list(opened))
-
-
 def a_turn(story: Story) -> list[ClientEvent]:
-    asked = samples.command_approval()
-    yes = samples.command_approval(
+    asked = cli_asked.command_approval()
+    yes = cli_asked.command_approval(
         state=ApprovalState.ANSWERED, choice="accept", decided_by="phone"
     )
     running = samples.turn(status=TurnStatus.IN_PROGRESS)
@@ -154,92 +115,6 @@ def test_a_watch_over_all_threads_names_the_thread_of_each_part() -> None:
     check_golden(GOLDEN / "watch.txt", shown)
 
 
-def test_a_message_that_something_interrupts_goes_on_with_its_label() -> None:
-    story = Story()
-    item = samples.message("", RUNNING)
-    shown = told(
-        Transcript(),
-        [
-            story.event(ItemStarted(ref=1, item=item)),
-            story.delta(1, "one "),
-            story.event(ItemStarted(ref=2, item=samples.command(RUNNING))),
-            story.delta(1, "two"),
-            story.event(ItemCompleted(ref=1, item=samples.message("one two"))),
-        ],
-    )
-    assert shown == "codex  one \nrun    make test\ncodex  two\n"
-
-
-def test_what_the_deltas_lacked_comes_with_the_completed_message() -> None:
-    story = Story()
-    shown = told(
-        Transcript(),
-        [
-            story.event(ItemStarted(ref=1, item=samples.message("", RUNNING))),
-            story.delta(1, "one "),
-            story.event(ItemCompleted(ref=1, item=samples.message("one two three"))),
-        ],
-    )
-    assert shown == "codex  one two three\n"
-
-
-def test_a_message_that_became_another_is_told_again_whole() -> None:
-    story = Story()
-    shown = told(
-        Transcript(),
-        [
-            story.event(ItemStarted(ref=1, item=samples.message("", RUNNING))),
-            story.delta(1, "half a"),
-            story.event(ItemCompleted(ref=1, item=samples.message("whole"))),
-        ],
-    )
-    assert shown == "codex  half a\ncodex  (the whole message:)\ncodex  whole\n"
-
-
-def test_a_message_that_was_cut_for_the_wire_is_not_told_twice() -> None:
-    story = Story()
-    cut = samples.message("begin…end").model_copy(update={"truncated": ["text"]})
-    shown = told(
-        Transcript(),
-        [
-            story.event(ItemStarted(ref=1, item=samples.message("", RUNNING))),
-            story.delta(1, "begin middle end"),
-            story.event(ItemCompleted(ref=1, item=cut)),
-        ],
-    )
-    assert shown == "codex  begin middle end\n"
-
-
-def test_whoever_comes_late_sees_the_open_message_from_its_beginning() -> None:
-    story = Story()
-    late = Open(ref=7, seq=3, item=samples.message("so far ", RUNNING))
-    shown = told(
-        Transcript(),
-        [
-            resumed("new", late),
-            story.delta(7, "and on"),
-            story.event(ItemCompleted(ref=7, item=samples.message("so far and on"))),
-        ],
-    )
-    assert shown == "codex  so far and on\n"
-
-
-def test_an_open_item_is_placed_though_its_turn_was_not_told() -> None:
-    shop = samples.message("for the shop", RUNNING)
-    blog = samples.message("for the blog", RUNNING)
-    opened = (
-        Open(ref=1, seq=1, item=shop, thread_id=SHOP),
-        Open(ref=2, seq=2, item=blog, thread_id=BLOG),
-        Open(ref=3, seq=3, item=shop, thread_id="child", root_thread_id=SHOP),
-    )
-    names = {SHOP: "Shop", BLOG: "Blog"}
-    assert told(Transcript(names=names), [resumed("gap", *opened[:2])]).endswith(
-        f"── {SHOP}  Shop\ncodex  for the shop\n── {BLOG}  Blog\ncodex  for the blog\n"
-    )
-    one = told(Transcript(root=SHOP), [resumed("new", *opened)])
-    assert one == "codex  for the shop\n── sub-agent child\ncodex  for the shop\n"
-
-
 def test_after_a_lost_link_nothing_is_told_twice_and_nothing_is_missing() -> None:
     story = Story()
     more = Open(ref=1, seq=9, item=samples.message("one two ", RUNNING))
@@ -257,7 +132,7 @@ def test_after_a_lost_link_nothing_is_told_twice_and_nothing_is_missing() -> Non
 
 
 def test_an_approval_is_told_once_whether_it_is_listed_or_asked() -> None:
-    transcript, asked = Transcript(root=SHOP), samples.command_approval()
+    transcript, asked = Transcript(root=SHOP), cli_asked.command_approval()
     listed = text(transcript.waiting([asked], CLOCK))
     assert "make deploy" in listed
     late = Story().event(ApprovalRequested(approval=asked))
@@ -352,59 +227,3 @@ def test_a_sub_agent_s_work_is_told_under_its_thread_and_title() -> None:
         ],
     )
     check_golden(GOLDEN / "sub_agents.txt", shown)
-
-
-def test_a_start_that_was_announced_is_not_told_again() -> None:
-    started = Story().event(TurnStarted(turn=samples.turn()))
-    assert told(Transcript(root=SHOP, announced="turn-1"), [started]) == ""
-
-
-@pytest.mark.parametrize("order", ["answer first", "end first"])
-def test_the_turn_has_ended_whichever_comes_first(order: str) -> None:
-    watch = TurnWatch()
-    end = Story().event(TurnCompleted(turn=samples.turn("turn-1")))
-    if order == "answer first":
-        watch.expect("turn-1")
-        assert watch.ended is None
-        watch.feed(end)
-    else:
-        watch.feed(end)
-        assert watch.ended is None
-        watch.expect("turn-1")
-    assert watch.ended == samples.turn("turn-1")
-
-
-def test_another_turns_end_is_not_ours_and_is_not_kept_for_ever() -> None:
-    watch, story = TurnWatch(), Story()
-    for number in range(KEPT + 10):
-        watch.feed(story.event(TurnCompleted(turn=samples.turn(f"t{number}"))))
-    watch.expect("t1")
-    assert watch.ended is None
-
-
-def test_after_a_gap_history_tells_the_end_even_where_it_infers_it() -> None:
-    watch = TurnWatch()
-    watch.expect("turn-1")
-    running = samples.turn(status=TurnStatus.IN_PROGRESS)
-    assert watch.reread([samples.turn("turn-2"), running])
-    assert watch.ended is None
-    died = samples.turn(status=TurnStatus.INTERRUPTED)
-    died = died.model_copy(update={"inferred": True})
-    assert watch.reread([died])
-    assert watch.ended == died
-
-
-def test_a_turn_that_history_does_not_know_is_not_waited_for() -> None:
-    watch = TurnWatch()
-    watch.expect("turn-1")
-    assert not watch.reread([samples.turn("turn-2")])
-    assert watch.ended is None
-
-
-def test_a_turn_that_is_told_anew_is_said_as_it_stands() -> None:
-    story = Story()
-    shown = told(
-        Transcript(root=SHOP),
-        [resumed(), story.event(TurnReplaced(turn=samples.turn()), SHOP)],
-    )
-    assert "as stored now" in shown

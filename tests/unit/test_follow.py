@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from adapter.runtime.events import Emitted, ItemClosed, RuntimeEvent
 from agent.following.follow import Told
-from agent.following.history_view import Snapshot
 from agent.reading.standing import Others
-from tests.support.fake_threads import AT, make_thread
+from tests.support.fake_threads import AT
+from tests.support.looks import THERE, item, live_turn, running, shown, turn
 from transport.protocol.events import (
     Notice,
     ThreadChanged,
@@ -20,59 +19,8 @@ from transport.protocol.events import (
     TurnReplaced,
     TurnStarted,
 )
-from transport.protocol.gateway import Writer, WriterKind
-from transport.protocol.items import AgentMessage, Item, ItemStatus
+from transport.protocol.items import Item
 from transport.protocol.threads import ThreadMode, ThreadStatus
-from transport.protocol.turns import Turn, TurnStatus
-
-HOLDER = Writer(kind=WriterKind.DESKTOP, name="Codex desktop", pid=7, since=1)
-THERE = Others(holder=HOLDER)
-NOBODY = Others()
-
-
-def item(
-    item_id: str,
-    turn_id: str,
-    *,
-    status: ItemStatus = ItemStatus.COMPLETED,
-    stable: bool | None = None,
-    seen: str = "codex:history",
-) -> Item:
-    return AgentMessage(
-        id=item_id,
-        turn_id=turn_id,
-        status=status,
-        text=f"text of {item_id}",
-        stable_id=stable,
-        provenance=seen,
-    )
-
-
-def turn(
-    turn_id: str,
-    *items: Item,
-    status: TurnStatus = TurnStatus.COMPLETED,
-    at: int = AT,
-) -> Turn:
-    ended = status is not TurnStatus.INTERRUPTED
-    return Turn(
-        id=turn_id,
-        thread_id="thr",
-        status=status,
-        started_at=at,
-        completed_at=at + 1_000 if ended else None,
-        items=list(items),
-    )
-
-
-def running(turn_id: str, *items: Item, at: int = AT) -> Turn:
-    """How history tells a turn that runs elsewhere, or was cut short."""
-    return turn(turn_id, *items, status=TurnStatus.INTERRUPTED, at=at)
-
-
-def shown(*turns: Turn, others: Others = NOBODY) -> Snapshot:
-    """A snapshot; turns are given oldest first."""
-    return Snapshot(thread=make_thread("thr"), turns=turns[::-1], others=others)
 
 
 def words(events: Sequence[RuntimeEvent]) -> list[str]:
@@ -237,160 +185,6 @@ def test_an_older_turn_than_the_base_is_no_news() -> None:
     told = Told("thr")
     told.advance(shown(turn("t2")), at=AT)
     assert words(told.advance(shown(turn("t1"), turn("t2")), at=AT)) == []
-
-
-def live_turn(
-    told: Told, turn_id: str, items: Sequence[str], *, stable: bool | None = None
-) -> list[RuntimeEvent]:
-    """Play a whole turn of a writer of ours."""
-    began = turn(turn_id).model_copy(
-        update={"status": TurnStatus.IN_PROGRESS, "items": None, "completed_at": None}
-    )
-    events: list[RuntimeEvent] = [event(TurnStarted(turn=began))]
-    events += [
-        ItemClosed(
-            at=AT,
-            thread_id="thr",
-            item=item(one, turn_id, stable=stable, seen="codex:item/completed"),
-        )
-        for one in items
-    ]
-    ended = turn(turn_id).model_copy(update={"items": None})
-    events.append(event(TurnCompleted(turn=ended)))
-    for one in events:
-        told.note(one)
-    return events
-
-
-def event(data: TurnStarted | TurnCompleted) -> Emitted:
-    return Emitted(at=AT, thread_id="thr", data=data)
-
-
-class Switching(RuleBasedStateMachine):
-    """Two programs take turns in one thread; we look whenever we like.
-
-    `history` is the truth, oldest first; `told` is all that clients were told.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.record = Told("thr")
-        self.history: list[Turn] = []
-        self.events: list[RuntimeEvent] = []
-        self.open_turn: Turn | None = None
-        self.ours = False
-        self.before: set[str] = set()  # items that were there at the base
-        self.count = 0
-
-    def _id(self, kind: str) -> str:
-        self.count += 1
-        return f"{kind}{self.count:03}"
-
-    def _look(self, *, certain: bool = False) -> None:
-        others = THERE if self.open_turn is not None and not self.ours else NOBODY
-        now = shown(*self.history[-50:], others=others)
-        self.events += self.record.advance(now, at=AT, certain=certain)
-
-    @initialize(turns=st.integers(0, 3))
-    def base(self, turns: int) -> None:
-        for _ in range(turns):
-            turn_id = self._id("t")
-            self.history.append(turn(turn_id, item(self._id("i"), turn_id)))
-        self.before = {one.id for row in self.history for one in row.items or ()}
-        self._look()
-        assert not self.events
-
-    @rule()
-    def we_look(self) -> None:
-        if not self.ours:
-            self._look()
-
-    @precondition(lambda self: self.open_turn is None)
-    @rule()
-    def the_other_begins(self) -> None:
-        self.open_turn = running(self._id("t"))
-        self.history.append(self.open_turn)
-
-    @precondition(lambda self: self.open_turn is None)
-    @rule()
-    def we_begin(self) -> None:
-        self._look(certain=True)  # the hand-over
-        self.ours = True
-        self.open_turn = running(self._id("t"))
-        self.history.append(self.open_turn)
-        live = self.open_turn.model_copy(
-            update={"status": TurnStatus.IN_PROGRESS, "items": None}
-        )
-        self._live(event(TurnStarted(turn=live)))
-
-    def _live(self, one: RuntimeEvent) -> None:
-        self.record.note(one)
-        self.events.append(one)
-
-    @precondition(lambda self: self.open_turn is not None)
-    @rule()
-    def an_item_ends(self) -> None:
-        assert self.open_turn is not None
-        one = item(self._id("i"), self.open_turn.id)
-        self._update(items=[*(self.open_turn.items or ()), one])
-        if self.ours:
-            live = one.model_copy(update={"provenance": "codex:item/completed"})
-            self._live(ItemClosed(at=AT, thread_id="thr", item=live))
-
-    @precondition(lambda self: self.open_turn is not None)
-    @rule(
-        status=st.sampled_from(
-            [TurnStatus.COMPLETED, TurnStatus.FAILED, TurnStatus.INTERRUPTED]
-        )
-    )
-    def the_turn_ends(self, status: TurnStatus) -> None:
-        assert self.open_turn is not None
-        self._update(status=status, completed_at=AT + 1_000)
-        if self.ours:
-            ended = self.open_turn.model_copy(update={"items": None})
-            self._live(event(TurnCompleted(turn=ended)))
-        self.open_turn, self.ours = None, False
-
-    def _update(self, **update: object) -> None:
-        assert self.open_turn is not None
-        self.open_turn = self.history[-1] = self.open_turn.model_copy(update=update)
-
-    def teardown(self) -> None:
-        if self.open_turn is not None:
-            self.the_turn_ends(TurnStatus.COMPLETED)
-        self._look()
-        done = [e.item.id for e in self.events if isinstance(e, ItemClosed)]
-        stored = [one.id for row in self.history for one in row.items or ()]
-        assert done == [one for one in stored if one not in self.before]
-        self._check_turns()
-
-    def _check_turns(self) -> None:
-        ends: dict[str, TurnStatus] = {}
-        runs: list[str] = []
-        for one in self.events:
-            match one:
-                case Emitted(data=TurnStarted(turn=began)):
-                    assert began.id not in runs
-                    assert began.id not in ends
-                    runs.append(began.id)
-                case ItemClosed(item=ended):
-                    assert ended.turn_id in runs
-                case Emitted(data=TurnCompleted(turn=over)):
-                    runs.remove(over.id)
-                    ends[over.id] = over.status
-                case Emitted(data=TurnReplaced()):
-                    raise AssertionError("nothing was told wrongly")
-                case _:
-                    pass
-        assert not runs
-        known = {row.id: row.status for row in self.history}
-        assert ends.items() <= known.items()
-
-
-TestSwitching = Switching.TestCase
-TestSwitching.settings = settings(
-    max_examples=150, stateful_step_count=40, deadline=None
-)
 
 
 @given(st.lists(st.integers(0, 5), max_size=8), st.data())
