@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import cli_samples as samples
+from tests.support import cli_asked
 from tests.support.cli_runs import cli_environ, run_cli
 from tests.support.fake_agent import FakeAgent, fake
 from tests.support.terminals import open_terminal
@@ -30,7 +30,7 @@ def asking(agent: FakeAgent, asked: Approval) -> None:
 async def test_answer_asks_each_question_at_a_terminal_and_shows_no_secret(
     state: Path,
 ) -> None:
-    asked = samples.question_approval(secret=True)
+    asked = cli_asked.question_approval(secret=True)
     async with fake(state) as agent:
         asking(agent, asked)
         async with open_terminal(state, "answer", asked.id, NO_COLOR="1") as terminal:
@@ -50,7 +50,7 @@ async def test_answer_asks_each_question_at_a_terminal_and_shows_no_secret(
 async def test_answer_asks_for_each_field_until_it_fits_and_enter_is_a_no(
     state: Path,
 ) -> None:
-    asked = samples.form_approval()
+    asked = cli_asked.form_approval()
     typed = ["5", "1", "", "x", "3", "y", "1,2"]
     async with fake(state) as agent:
         asking(agent, asked)
@@ -74,7 +74,7 @@ async def test_answer_asks_for_each_field_until_it_fits_and_enter_is_a_no(
 
 
 async def test_a_script_gives_answers_as_json_and_secrets_by_stdin(state: Path) -> None:
-    asked = samples.question_approval(secret=True)
+    asked = cli_asked.question_approval(secret=True)
     async with fake(state) as agent:
         asking(agent, asked)
         given = json.dumps({"colour": "Red", "name": ["hunter2"]}).encode()
@@ -88,7 +88,7 @@ async def test_a_script_gives_answers_as_json_and_secrets_by_stdin(state: Path) 
         )
         assert ran.code == 0, ran.err
         assert "hunter2" not in ran.out
-        asking(agent, samples.form_approval())
+        asking(agent, cli_asked.form_approval())
         content = json.dumps({"colour": "r", "count": 2})
         ran = await run_cli(
             "answer", asked.id, "--content", content, environ=cli_environ(state)
@@ -113,7 +113,7 @@ async def test_a_script_gives_answers_as_json_and_secrets_by_stdin(state: Path) 
 async def test_an_answer_that_cannot_be_meant_is_not_sent(
     state: Path, args: tuple[str, ...], code: int, says: str
 ) -> None:
-    asked = samples.question_approval()
+    asked = cli_asked.question_approval()
     async with fake(state) as agent:
         asking(agent, asked)
         ran = await run_cli("answer", asked.id, *args, environ=cli_environ(state))
@@ -123,12 +123,12 @@ async def test_an_answer_that_cannot_be_meant_is_not_sent(
 
 async def test_each_kind_says_which_command_is_for_it(state: Path) -> None:
     async with fake(state) as agent:
-        asking(agent, samples.question_approval())
+        asking(agent, cli_asked.question_approval())
         ran = await run_cli("approve", "0123", "--yes", environ=cli_environ(state))
         assert "threadgate answer" in ran.err
         ran = await run_cli("deny", "0123", "--stop", environ=cli_environ(state))
         assert "threadgate interrupt" in ran.err
-        asking(agent, samples.command_approval())
+        asking(agent, cli_asked.command_approval())
         ran = await run_cli(
             "answer", "0123", "--answers", "{}", environ=cli_environ(state)
         )

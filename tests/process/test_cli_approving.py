@@ -10,7 +10,7 @@ from clients.cli import (
 )
 from clients.cli.exits import ExitCode, FailedError, UsageProblemError
 from clients.cli.screen import Screen
-from tests.support import cli_samples as samples
+from tests.support import cli_asked
 from tests.support.cli_runs import paper, printed
 from tests.support.fake_agent import Frame, fake
 from transport.protocol.approvals import (
@@ -20,7 +20,7 @@ from transport.protocol.approvals import (
 )
 from transport.protocol.base import WireModel
 
-APPROVAL = samples.command_approval()
+APPROVAL = cli_asked.command_approval()
 
 
 def waiting(_: Frame) -> WireModel:
@@ -28,7 +28,7 @@ def waiting(_: Frame) -> WireModel:
 
 
 def answered(params: Frame) -> WireModel:
-    ended = samples.command_approval(
+    ended = cli_asked.command_approval(
         state=ApprovalState.ANSWERED, choice=params["choice"], decided_by="local"
     )
     return ApprovalResult(approval=ended)

@@ -10,6 +10,7 @@ from clients.cli import (
     watching,
 )
 from clients.cli.exits import ExitCode
+from tests.support import cli_asked
 from tests.support import cli_samples as samples
 from tests.support.cli_runs import paper, paper_of, printed
 from tests.support.cli_samples import SHOP
@@ -25,7 +26,7 @@ from transport.protocol.events import (
     TurnStarted,
 )
 
-APPROVAL = samples.command_approval()
+APPROVAL = cli_asked.command_approval()
 
 
 async def test_status_says_first_whether_one_can_write(state: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from clients.cli import offers
-from tests.support import cli_samples as samples
+from tests.support import cli_asked
 from tests.support.cli_runs import cli_environ, run_cli
 from tests.support.cli_samples import SHOP
 from tests.support.fake_agent import FakeAgent, open_fake_agent
@@ -73,7 +73,7 @@ async def test_threads_hosts_and_approvals_are_offered_by_their_ids(
 ) -> None:
     if not PROGRAM.exists():
         pytest.skip("the program is not installed in this environment")
-    approval = samples.command_approval()
+    approval = cli_asked.command_approval()
     waiting = ApprovalListResult(approvals=[approval], head=1)
     agent = FakeAgent(answers={"approval/list": lambda _: waiting})
     with trio.fail_after(240):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from tests.support import cli_asked
 from tests.support import cli_samples as samples
 from tests.support.cli_runs import cli_environ, run_cli
 from tests.support.cli_samples import SHOP
@@ -72,7 +73,7 @@ def notice(text: str) -> Notice:
 async def test_a_question_is_answered_below_where_it_stands_whole(
     tmp_path: Path, typed: str, choice: str, says: str
 ) -> None:
-    approval = samples.command_approval()
+    approval = cli_asked.command_approval()
     async with (
         fake(tmp_path / "s", "approve") as agent,
         asked(tmp_path / "s", agent, approval) as shown,
@@ -94,7 +95,7 @@ async def test_nothing_but_the_word_is_a_yes_and_enter_leaves_it(
 ) -> None:
     async with (
         fake(tmp_path / "s", "approve") as agent,
-        asked(tmp_path / "s", agent, samples.command_approval()) as shown,
+        asked(tmp_path / "s", agent, cli_asked.command_approval()) as shown,
     ):
         await shown.wait_for(PROMPT)
         await shown.type("y\n")
@@ -114,7 +115,7 @@ async def test_a_line_that_was_pasted_with_others_or_never_ended_is_no_answer(
 ) -> None:
     async with (
         fake(tmp_path / "s", "approve") as agent,
-        asked(tmp_path / "s", agent, samples.command_approval()) as shown,
+        asked(tmp_path / "s", agent, cli_asked.command_approval()) as shown,
     ):
         await shown.wait_for(PROMPT)
         await shown.type(typed)
@@ -125,7 +126,7 @@ async def test_a_line_that_was_pasted_with_others_or_never_ended_is_no_answer(
 async def test_of_several_that_wait_each_is_asked_right_below_itself(
     tmp_path: Path,
 ) -> None:
-    first, second = samples.command_approval(), samples.change_approval()
+    first, second = cli_asked.command_approval(), cli_asked.change_approval()
     state = tmp_path / "s"
     async with fake(state, "approve") as agent:
         agent.answers["approval/list"] = lambda _: ApprovalListResult(
@@ -144,7 +145,7 @@ async def test_of_several_that_wait_each_is_asked_right_below_itself(
 async def test_what_was_told_before_is_not_asked_below_something_else(
     tmp_path: Path,
 ) -> None:
-    approval = samples.command_approval()
+    approval = cli_asked.command_approval()
     async with (
         fake(tmp_path / "s", "approve") as agent,
         asked(tmp_path / "s", agent, approval) as shown,
@@ -161,7 +162,7 @@ async def test_what_was_told_before_is_not_asked_below_something_else(
 async def test_a_question_that_ended_as_it_came_holds_nothing_up(
     tmp_path: Path,
 ) -> None:
-    approval = samples.command_approval()
+    approval = cli_asked.command_approval()
     over = approval.model_copy(update={"state": ApprovalState.EXPIRED})
     turn = samples.turn(status=TurnStatus.IN_PROGRESS)
     state = tmp_path / "s"
@@ -184,11 +185,11 @@ async def test_a_question_that_ended_as_it_came_holds_nothing_up(
 async def test_a_question_that_another_device_answered_is_taken_back(
     tmp_path: Path,
 ) -> None:
-    approval = samples.command_approval()
+    approval = cli_asked.command_approval()
     over = approval.model_copy(
         update={"state": ApprovalState.ANSWERED, "choice": "decline"}
     )
-    second = samples.change_approval()
+    second = cli_asked.change_approval()
     async with (
         fake(tmp_path / "s", "approve") as agent,
         asked(tmp_path / "s", agent, approval) as shown,
@@ -209,7 +210,7 @@ async def test_what_is_filled_in_is_asked_for_and_sent_after_a_yes(
 ) -> None:
     async with (
         fake(tmp_path / "s", "approve") as agent,
-        asked(tmp_path / "s", agent, samples.question_approval()) as shown,
+        asked(tmp_path / "s", agent, cli_asked.question_approval()) as shown,
     ):
         await shown.wait_for("a(nswer), d(eny)")
         await shown.type("a\n")
@@ -232,7 +233,7 @@ async def test_who_may_not_answer_or_does_not_want_to_is_not_asked(
 ) -> None:
     async with (
         fake(tmp_path / "s", *scopes) as agent,
-        asked(tmp_path / "s", agent, samples.command_approval(), *args) as shown,
+        asked(tmp_path / "s", agent, cli_asked.command_approval(), *args) as shown,
     ):
         agent.tell(notice("and on it goes"))
         said = await shown.wait_for("and on it goes")
@@ -248,7 +249,7 @@ async def test_nobody_is_asked_in_a_pipe_or_where_a_program_reads(
 
         def start(params: Frame) -> TurnStartResult:
             del params
-            agent.tell(ApprovalRequested(approval=samples.command_approval()))
+            agent.tell(ApprovalRequested(approval=cli_asked.command_approval()))
             agent.tell(TurnCompleted(turn=samples.turn(turn.id)))
             return TurnStartResult(turn=turn, delivery="started")
 

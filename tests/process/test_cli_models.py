@@ -7,6 +7,7 @@ import pytest
 import trio
 
 from clients.cli.doubting import doubts
+from tests.support import cli_asked
 from tests.support import cli_samples as samples
 from tests.support.agents import open_agent
 from tests.support.cli_runs import cli_environ, run_cli
@@ -90,7 +91,7 @@ async def test_send_at_the_workstation_names_the_device_that_answered(
 ) -> None:
     turn = samples.turn("turn-1", status=TurnStatus.IN_PROGRESS)
     device = samples.device()
-    over = samples.command_approval().model_copy(
+    over = cli_asked.command_approval().model_copy(
         update={
             "state": ApprovalState.ANSWERED,
             "choice": "decline",

