@@ -16,7 +16,12 @@ from adapter.processes.sweep import read_record
 from agent.clocks import wall_ms
 from agent.config import Config
 from agent.doctor.doctor_codex import look_at_codex
-from agent.doctor.doctor_files import look_at_clock, look_at_codex_home, look_at_state
+from agent.doctor.doctor_files import (
+    look_at_clock,
+    look_at_codex_home,
+    look_at_disk,
+    look_at_state,
+)
 from agent.doctor.findings import Finding, fail, ok, warn
 from agent.edge import own_version
 from agent.gate.engines import Foreign, Look, Programs
@@ -41,6 +46,7 @@ async def examine(config: Config, environ: Mapping[str, str]) -> list[Finding]:
     running = await _agent_runs(config)
     found = [system_finding(platform.system()), _agent(running=running)]
     found += [await trio.to_thread.run_sync(look_at_state, config)]
+    found += [await trio.to_thread.run_sync(look_at_disk, config.state_dir)]
     found += [look_at_clock(config, now_ms=wall_ms(), oldest_ms=MADE_MS)]
     found += _ports(config, running=running)
     found += [look_at_codex_home(config.codex_home)]

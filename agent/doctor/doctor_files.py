@@ -11,6 +11,7 @@ from typing import Final
 
 from agent.config import Config
 from agent.doctor.findings import Finding, Level, fail, ok, warn
+from agent.limits import RESERVE_BYTES
 
 _OTHERS: Final = 0o077
 _OTHERS_WRITE: Final = 0o022
@@ -48,6 +49,22 @@ def _open_to_others(folder: Path) -> Iterator[Path]:
         strange = found.st_uid != os.geteuid() or stat.S_ISLNK(found.st_mode)
         if strange or stat.S_IMODE(found.st_mode) & _OTHERS:
             yield path
+
+
+def look_at_disk(folder: Path) -> Finding:
+    """Room where the Agent writes: without it every mutation is refused."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    try:
+        disk = os.statvfs(folder)
+    except OSError as exc:
+        advice = f"look at {folder}"
+        return fail("disk", f"its room cannot be told ({exc.strerror})", advice)
+    room = disk.f_bavail * disk.f_frsize
+    if room < 2 * RESERVE_BYTES:
+        advice = f"make room on the disk of {folder}: reading works, nothing is sent"
+        return fail("disk", f"{room >> 10:,} KiB are free", advice)
+    return ok("disk", f"{room >> 20:,} MiB are free for the Agent's records")
 
 
 def look_at_codex_home(home: Path) -> Finding:

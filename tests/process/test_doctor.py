@@ -9,7 +9,12 @@ import trio
 
 from agent.config import Config
 from agent.doctor.doctor import examine, system_finding
-from agent.doctor.doctor_files import look_at_clock, look_at_codex_home, look_at_state
+from agent.doctor.doctor_files import (
+    look_at_clock,
+    look_at_codex_home,
+    look_at_disk,
+    look_at_state,
+)
 from agent.doctor.findings import Finding, Level
 from tests.support.agents import make_config, open_agent
 
@@ -61,6 +66,17 @@ def test_the_modes_of_codex_home_are_judged(
 
 def test_a_codex_home_that_is_not_there_fails(tmp_path: Path) -> None:
     assert look_at_codex_home(tmp_path / "none").level is Level.FAIL
+
+
+def test_a_disk_without_room_fails_also_where_no_folder_is_made_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "not" / "there"
+    assert look_at_disk(folder).level is Level.OK
+    monkeypatch.setattr("agent.doctor.doctor_files.RESERVE_BYTES", 2**62)
+    found = look_at_disk(folder)
+    assert found.level is Level.FAIL
+    assert str(tmp_path) in found.advice
 
 
 def test_a_clock_that_went_back_is_noticed(config: Config) -> None:
