@@ -6,10 +6,10 @@ this ledger and so to this process. Every question has one answer at most, and o
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
-from adapter.approvals.choices import Result, Way, Ways, print_of
+from adapter.approvals.choices import print_of
+from adapter.approvals.entries import Entries, Entry
 from adapter.approvals.questions import Question
 from adapter.approvals.replies import (
     Asked,
@@ -20,33 +20,14 @@ from adapter.approvals.replies import (
 )
 from adapter.approvals.server_requests import SERVER_REQUESTS, Asks
 from adapter.approvals.shown import show
-from adapter.limits import APPROVAL_MS, APPROVALS_KEPT, APPROVALS_OPEN
+from adapter.limits import APPROVAL_MS, APPROVALS_OPEN
 from adapter.runtime.acts import NOTHING_FILLED, Filled
 from adapter.runtime.events import Emitted, RuntimeEvent
 from adapter.shapes.shapes import MISFITS
-from transport.errors import ApprovalClosed, Conflict, InvalidParams, NotFound
+from transport.errors import ApprovalClosed
 from transport.protocol.approvals import Approval, ApprovalState
 from transport.protocol.events import ApprovalRequested, ApprovalResolved, EventData
 from transport.protocol.items import Item
-
-_OPEN: Final = frozenset({ApprovalState.PENDING, ApprovalState.ANSWERING})
-
-
-@dataclass(slots=True, kw_only=True)
-class _Entry:
-    """`given`: what tells the answer from others; it may be a secret, so no more.
-    `until`: its deadline, on the ledger's clock."""
-
-    request_id: RequestId
-    approval: Approval
-    until: int
-    ways: Ways
-    declined: Result
-    given: str | None = None
-
-    @property
-    def open(self) -> bool:
-        return self.approval.state in _OPEN
 
 
 class ApprovalLedger:
@@ -67,8 +48,7 @@ class ApprovalLedger:
         self._mint = mint
         self._up_ms = up_ms
         self._approval_ms = approval_ms
-        self._entries: dict[str, _Entry] = {}
-        self._by_request: dict[tuple[type, RequestId], str] = {}
+        self._entries = Entries()
 
     def asked(
         self,
@@ -87,7 +67,7 @@ class ApprovalLedger:
         """
         row = SERVER_REQUESTS.get(method)
         if isinstance(row, Asks):
-            if _key(request_id) in self._by_request:
+            if self._entries.asked_in(request_id) is not None:
                 return Asked(events=[])
             try:
                 question = row.build(params, item)
@@ -123,7 +103,7 @@ class ApprovalLedger:
 
         Raises: NotFound, Conflict (digest), InvalidParams.
         """
-        _way(self._entry(approval_id), digest, choice).reply(filled)
+        self._entries.of(approval_id).way(digest, choice).reply(filled)
 
     def answer(
         self,
@@ -141,7 +121,7 @@ class ApprovalLedger:
         the state with `get`. Raises: NotFound, Conflict (digest), InvalidParams
         (choice, or what goes with it), ApprovalClosed.
         """
-        entry = self._entry(approval_id)
+        entry = self._entries.of(approval_id)
         approval = entry.approval
         given = print_of(choice, filled)
         if (approval.decided_by, entry.given) == (decided_by, given):
@@ -152,7 +132,7 @@ class ApprovalLedger:
                 "This has been decided, or its time is over.",
                 data={"approval": approval.wire()},
             )
-        result = _way(entry, digest, choice).reply(filled)
+        result = entry.way(digest, choice).reply(filled)
         entry.given = given
         entry.approval = approval.model_copy(
             update={
@@ -165,7 +145,7 @@ class ApprovalLedger:
 
     def confirmed(self, request_id: RequestId, at: int) -> list[RuntimeEvent]:
         """Take `serverRequest/resolved`: our answer arrived, or Codex asks no more."""
-        entry = self._entries.get(self._by_request.get(_key(request_id), ""))
+        entry = self._entries.asked_in(request_id)
         if entry is None or not entry.open:
             return []
         if entry.approval.state is ApprovalState.ANSWERING:
@@ -174,12 +154,7 @@ class ApprovalLedger:
 
     def expire(self, now: int) -> tuple[list[Reply], list[RuntimeEvent]]:
         """Decline what nobody answered in time. Write the replies."""
-        late = [
-            entry
-            for entry in self._entries.values()
-            if entry.approval.state is ApprovalState.PENDING
-            and entry.until <= self._now(now)
-        ]
+        late = [one for one in self._entries.pending() if one.until <= self._now(now)]
         replies = [
             Reply(request_id=one.request_id, result=one.declined) for one in late
         ]
@@ -187,12 +162,7 @@ class ApprovalLedger:
 
     def next_deadline(self) -> int | None:
         """Return when `expire` has something to do next (ms of the deadlines' clock)."""
-        waiting = (
-            entry.until
-            for entry in self._entries.values()
-            if entry.approval.state is ApprovalState.PENDING
-        )
-        return min(waiting, default=None)
+        return min((one.until for one in self._entries.pending()), default=None)
 
     def withdraw(
         self, *, thread_ids: Collection[str] | None, at: int
@@ -203,28 +173,23 @@ class ApprovalLedger:
         """
         return [
             self._withdraw(entry, at)
-            for entry in tuple(self._entries.values())
-            if entry.open
-            and (thread_ids is None or entry.approval.thread_id in thread_ids)
+            for entry in self._entries.open()
+            if thread_ids is None or entry.approval.thread_id in thread_ids
         ]
 
     def pending(self) -> list[Approval]:
         """Return what is pending or answering, oldest first."""
-        return [entry.approval for entry in self._entries.values() if entry.open]
+        return [entry.approval for entry in self._entries.open()]
 
     def get(self, approval_id: str) -> Approval | None:
         """Return an approval, also one that ended lately."""
-        entry = self._entries.get(approval_id)
+        entry = self._entries.find(approval_id)
         return None if entry is None else entry.approval
 
-    def _entry(self, approval_id: str) -> _Entry:
-        entry = self._entries.get(approval_id)
-        if entry is None:
-            raise NotFound(
-                "There is no such approval: it may have ended long ago.",
-                data={"kind": "approval", "id": approval_id},
-            )
-        return entry
+    def is_open(self, approval_id: str) -> bool:
+        """Whether an approval has no end yet."""
+        entry = self._entries.find(approval_id)
+        return entry is not None and entry.open
 
     def _ask(
         self, request_id: RequestId, row: Asks, question: Question, root: str, at: int
@@ -233,16 +198,15 @@ class ApprovalLedger:
         if question.lasts_ms is not None:
             lasts = min(lasts, max(question.lasts_ms, 0))
         approval, asked = show(self._mint(), question, root, at, at + lasts)
-        entry = _Entry(
-            request_id=request_id,
-            approval=approval,
-            until=self._now(at) + lasts,
-            ways=asked.choices,
-            declined=row.declined,
+        self._entries.add(
+            Entry(
+                request_id=request_id,
+                approval=approval,
+                until=self._now(at) + lasts,
+                ways=asked.choices,
+                declined=row.declined,
+            )
         )
-        self._entries[approval.id] = entry
-        self._by_request[_key(request_id)] = approval.id
-        self._forget()
         return Asked(
             events=[_event(approval, ApprovalRequested(approval=approval), at)]
         )
@@ -250,44 +214,17 @@ class ApprovalLedger:
     def _now(self, at: int) -> int:
         return at if self._up_ms is None else self._up_ms()
 
-    def _withdraw(self, entry: _Entry, at: int) -> RuntimeEvent:
+    def _withdraw(self, entry: Entry, at: int) -> RuntimeEvent:
         sent = entry.approval.state is ApprovalState.ANSWERING
         return self._end(entry, ApprovalState.WITHDRAWN, at, sent=sent)
 
     def _end(
-        self, entry: _Entry, state: ApprovalState, at: int, *, sent: bool | None = None
+        self, entry: Entry, state: ApprovalState, at: int, *, sent: bool | None = None
     ) -> RuntimeEvent:
         entry.approval = entry.approval.model_copy(
             update={"state": state, "sent": sent}
         )
         return _event(entry.approval, ApprovalResolved(approval=entry.approval), at)
-
-    def _forget(self) -> None:
-        """Drop the oldest that ended; open ones are never dropped."""
-        ended = [one for one in self._entries.values() if not one.open]
-        for entry in ended[: max(0, len(ended) - APPROVALS_KEPT)]:
-            del self._entries[entry.approval.id]
-            del self._by_request[_key(entry.request_id)]
-
-
-def _key(request_id: RequestId) -> tuple[type, RequestId]:
-    """0 and "0" are two requests."""
-    return type(request_id), request_id
-
-
-def _way(entry: _Entry, digest: str, choice: str) -> Way:
-    if digest != entry.approval.digest:
-        raise Conflict(
-            "This is not what you were shown. Read the approval again.",
-            data={"what": "digest", "approval": entry.approval.wire()},
-        )
-    if choice not in entry.ways:
-        offered = ", ".join(entry.ways)
-        raise InvalidParams(
-            f"That is not one of the answers: {offered}.",
-            data={"field": "choice", "reason": "not offered"},
-        )
-    return entry.ways[choice]
 
 
 def _refused(

@@ -1,7 +1,6 @@
 """A person's answer goes to Codex, and is confirmed. Trio shell. PROTOCOL.md section 5."""
 
 from contextlib import suppress
-from typing import Final
 
 import trio
 
@@ -11,9 +10,7 @@ from adapter.limits import CONFIRM_S
 from adapter.runtime.acts import Filled, Guard
 from adapter.servers.app_server import AppServer
 from transport.errors import NotFound
-from transport.protocol.approvals import Approval, ApprovalState
-
-_OPEN: Final = frozenset({ApprovalState.PENDING, ApprovalState.ANSWERING})
+from transport.protocol.approvals import Approval
 
 
 async def give_answer(
@@ -47,13 +44,8 @@ async def give_answer(
     with suppress(NotDeliveredError, NoAnswerError):
         await server.peer.reply(decide)
     with trio.move_on_after(CONFIRM_S):
-        await server.wait_until(lambda: not _is_open(server, approval_id))
+        await server.wait_until(lambda: not server.ledger.is_open(approval_id))
     approval = server.ledger.get(approval_id)
     if approval is None:
         raise NotFound("This approval is gone.", data={"id": approval_id})
     return approval
-
-
-def _is_open(server: AppServer, approval_id: str) -> bool:
-    approval = server.ledger.get(approval_id)
-    return approval is not None and approval.state in _OPEN
