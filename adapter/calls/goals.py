@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from adapter.calls.commands import Command, command
-from adapter.errors import AnswerShapeError
 from adapter.limits import REASON_BYTES
-from adapter.shapes.shapes import MISFITS, mapping, text, why
+from adapter.shapes.shapes import Shape, mapping, text
 from adapter.shapes.texts import cut
 from generated.codex import (
     ThreadGoalClearParams,
@@ -64,10 +63,8 @@ def goal_from(raw: Mapping[str, Any]) -> Goal | None:
 
 def answered_goal(answer: Mapping[str, Any], method: str) -> Goal | None:
     """Return the goal in an answer. Raises: AnswerShapeError."""
-    try:
+    with Shape(method):
         return goal_from(answer)
-    except MISFITS as exc:
-        raise AnswerShapeError(method, why(exc)) from exc
 
 
 def active_goal(answer: Mapping[str, Any]) -> str | None:

@@ -8,8 +8,7 @@ not know decides nothing here: this is a warning, and no fence.
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from adapter.errors import AnswerShapeError
-from adapter.shapes.shapes import MISFITS, mapping, sequence, why
+from adapter.shapes.shapes import Shape, mapping, sequence
 
 _HOOKS: Final = ("PermissionRequest", "PreToolUse")
 _REVIEWERS: Final = ("auto_review", "guardian_subagent")
@@ -20,10 +19,8 @@ def decided_alone(answer: Mapping[str, Any]) -> tuple[str, ...]:
 
     Raises: AnswerShapeError.
     """
-    try:
+    with Shape("config/read"):
         return tuple(_found(mapping(answer["config"])))
-    except MISFITS as exc:
-        raise AnswerShapeError("config/read", why(exc)) from exc
 
 
 def _found(config: Mapping[str, Any]) -> Iterator[str]:

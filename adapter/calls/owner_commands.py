@@ -9,16 +9,14 @@ from typing import Any, Final
 
 from adapter.calls.capabilities import PROBE
 from adapter.calls.commands import Command, command
-from adapter.errors import AnswerShapeError
 from adapter.limits import PROBE_S, SANDBOX_WORDS
 from adapter.shapes.shapes import (
-    MISFITS,
+    Shape,
     mapping,
     maybe_text,
     sequence,
     text,
     whole,
-    why,
 )
 from generated.codex import CommandExecParams, ConfigReadParams, ModelListParams
 from transport.protocol.capabilities import ModelInfo
@@ -56,12 +54,10 @@ def check_sandbox() -> Command:
 
 def models_from(answer: Mapping[str, Any]) -> tuple[list[ModelInfo], str | None]:
     """Return a page of models and the cursor of the next. Raises: AnswerShapeError."""
-    try:
+    with Shape("model/list"):
         rows = [mapping(row) for row in sequence(answer["data"])]
         models = [_model(row) for row in rows if row.get("hidden") is not True]
         return models, maybe_text(answer.get("nextCursor"))
-    except MISFITS as exc:
-        raise AnswerShapeError("model/list", why(exc)) from exc
 
 
 def _model(row: Mapping[str, Any]) -> ModelInfo:
@@ -77,10 +73,8 @@ def _model(row: Mapping[str, Any]) -> ModelInfo:
 
 def sandbox_fault(answer: Mapping[str, Any]) -> str | None:
     """Return why the sandbox did not run `true`; `None` where it did."""
-    try:
+    with Shape("command/exec"):
         if whole(answer["exitCode"]) == 0:
             return None
         said = text(answer.get("stderr") or "").strip().splitlines()
-    except MISFITS as exc:
-        raise AnswerShapeError("command/exec", why(exc)) from exc
     return (said[0] if said else "it ended with an error")[:SANDBOX_WORDS]

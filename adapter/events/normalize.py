@@ -18,7 +18,7 @@ from adapter.events.rules import Rule
 from adapter.limits import MISFIT_NAMES
 from adapter.runtime.events import RuntimeEvent
 from adapter.shapes.settings import thread_settings_from
-from adapter.shapes.shapes import MISFITS, maybe_id, why
+from adapter.shapes.shapes import MISFITS, Shape, maybe_id
 from transport.protocol.events import Notice, NoticeLevel
 from transport.protocol.items import Item
 from transport.protocol.threads import Thread, ThreadStatus
@@ -77,10 +77,8 @@ class Normalizer:
 
         `turns` are newest first. Raises: AnswerShapeError.
         """
-        try:
+        with Shape("thread"):
             live_threads.adopt(self._live, thread, turns)
-        except MISFITS as error:
-            raise AnswerShapeError("thread", why(error)) from error
 
     def settle(self, answer: Mapping[str, Any]) -> None:
         """Note the settings in an answer to start or resume, after `adopt`.

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import trio
 
 from adapter.calls import background_commands
-from adapter.errors import AnswerShapeError, CodexRefusedError, ThreadUnknownError
+from adapter.errors import CodexRefusedError, ThreadUnknownError
 from adapter.limits import BACKGROUND_SHOWN, COMMAND_BYTES, PATH_BYTES, TURN_END_S
 from adapter.servers.app_server import AppServer
-from adapter.shapes.shapes import MISFITS, mapping, sequence, text, why, wire_id
+from adapter.shapes.shapes import Shape, mapping, sequence, text, wire_id
 from adapter.shapes.texts import prefix
 from transport.errors import NotFound
 from transport.protocol.background import BackgroundCommand
@@ -79,7 +79,7 @@ class Background:
 
     async def _rows(self, thread_id: str) -> list[_Running]:
         answer = await self._server.call(background_commands.list_background(thread_id))
-        try:
+        with Shape("thread/backgroundTerminals/list"):
             rows = [mapping(row) for row in sequence(answer["data"])]
             return [
                 _Running(
@@ -90,8 +90,6 @@ class Background:
                 )
                 for row in rows
             ]
-        except MISFITS as exc:
-            raise AnswerShapeError("thread/backgroundTerminals/list", why(exc)) from exc
 
     def _shown(self, thread_id: str, row: _Running) -> BackgroundCommand:
         item = self._server.normalizer.item(thread_id, row.item_id)

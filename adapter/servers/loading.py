@@ -10,14 +10,14 @@ import trio
 
 from adapter.calls import reading_commands, thread_commands
 from adapter.calls.refusals import not_offered
-from adapter.errors import AnswerShapeError, CodexRefusedError, ThreadLockedError
+from adapter.errors import CodexRefusedError, ThreadLockedError
 from adapter.limits import LOCK_RETRY_S
 from adapter.runtime.acts import Guard
 from adapter.runtime.threads import EffectiveSettings, Loaded
 from adapter.servers.app_server import AppServer
 from adapter.shapes.reviews import as_told
 from adapter.shapes.settings import settings_from
-from adapter.shapes.shapes import MISFITS, mapping, sequence, text, why
+from adapter.shapes.shapes import Shape, mapping, sequence, text
 from adapter.shapes.threads import thread_from
 from adapter.shapes.turns import turn_from
 from transport.protocol.gateway import LeaseState
@@ -71,13 +71,11 @@ async def _newest_turns(server: AppServer, thread_id: str) -> list[Mapping[str, 
         if not_offered(exc):  # a thread that has no turn yet
             return []
         raise
-    try:
+    with Shape("thread/turns/list"):
         rows = [mapping(turn) for turn in sequence(answer["data"])]
         # We load roots alone: what works for another turn here works for a review.
         goes_on = answer.get("nextCursor") is not None
         return as_told(rows, follows=False, goes_on=goes_on)
-    except MISFITS as exc:
-        raise AnswerShapeError("thread/turns/list", why(exc)) from exc
 
 
 def adopt(
@@ -98,15 +96,11 @@ def adopt(
 
 def inner(answer: Mapping[str, Any], method: str, key: str) -> Mapping[str, Any]:
     """Return the map `key` of an answer. Raises: AnswerShapeError."""
-    try:
+    with Shape(method):
         return mapping(answer[key])
-    except MISFITS as exc:
-        raise AnswerShapeError(method, why(exc)) from exc
 
 
 def id_of(raw: Mapping[str, Any], method: str) -> str:
     """Return the id of a thread or a turn as told. Raises: AnswerShapeError."""
-    try:
+    with Shape(method):
         return text(raw["id"])
-    except MISFITS as exc:
-        raise AnswerShapeError(method, why(exc)) from exc

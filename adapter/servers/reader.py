@@ -19,7 +19,6 @@ from adapter.calls.owner_commands import models_from, sandbox_fault
 from adapter.calls.portions import Firsts
 from adapter.errors import (
     AdapterError,
-    AnswerShapeError,
     CodexRefusedError,
 )
 from adapter.limits import (
@@ -44,7 +43,7 @@ from adapter.servers.stored_contents import StoredContents
 from adapter.servers.thread_kinds import ThreadKinds
 from adapter.servers.turn_rows import read_turn_rows
 from adapter.shapes.reviews import as_told, has_inner
-from adapter.shapes.shapes import MISFITS, mapping, sequence, text, why
+from adapter.shapes.shapes import Shape, mapping, sequence, text
 from adapter.shapes.threads import thread_from
 from adapter.shapes.turns import turn_from
 from transport.protocol.capabilities import Capability, ModelInfo
@@ -137,13 +136,11 @@ class CodexReader:
         )
         known = await self._kinds.of(thread_id)
         rows: Sequence[Mapping[str, Any]] = page.rows
-        try:
+        with Shape("thread/turns/list"):
             if has_inner(rows) and not known.is_child:
                 rows = as_told(
                     rows, follows=cursor is not None, goes_on=page.cursor is not None
                 )
-        except MISFITS as exc:
-            raise AnswerShapeError("thread/turns/list", why(exc)) from exc
         turns = [turn_from(row, thread_id, legacy=known.legacy) for row in rows]
         short = {"more_items": True}
         return TurnPage(
@@ -163,10 +160,8 @@ class CodexReader:
     async def loaded_threads(self) -> list[str]:
         """Return what this process has loaded: nothing, ever. A probe for tests."""
         answer = await self._read(reading_commands.loaded_threads())
-        try:
+        with Shape("thread/loaded/list"):
             return [text(one) for one in sequence(answer["data"])]
-        except MISFITS as exc:
-            raise AnswerShapeError("thread/loaded/list", why(exc)) from exc
 
     async def goal(self, thread_id: str) -> Goal | None:
         """Return the goal; asked of an unloaded thread."""
@@ -218,11 +213,9 @@ class CodexReader:
         if not self._server.traits.lists_queue:
             return ()
         answer = await self._read(reading_commands.list_queue(thread_id))
-        try:
+        with Shape("thread/queue/list"):
             rows = [mapping(row) for row in sequence(answer["data"])]
             shown = [_queued_text(row) for row in rows[:QUEUE_SHOWN]]
-        except MISFITS as exc:
-            raise AnswerShapeError("thread/queue/list", why(exc)) from exc
         return tuple(shown)
 
 

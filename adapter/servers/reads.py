@@ -12,10 +12,10 @@ import trio
 from adapter.calls.commands import Command
 from adapter.calls.portions import Portions
 from adapter.calls.refusals import passes
-from adapter.errors import AnswerShapeError, AnswerTooLongError, CodexRefusedError
+from adapter.errors import AnswerTooLongError, CodexRefusedError
 from adapter.limits import RETRY_PAUSES_S
 from adapter.servers.app_server import AppServer
-from adapter.shapes.shapes import MISFITS, mapping, maybe_text, sequence, why
+from adapter.shapes.shapes import Shape, mapping, maybe_text, sequence
 
 Read = Callable[[Command], Awaitable[dict[str, Any]]]
 
@@ -51,8 +51,6 @@ def rows_of(
     answer: Mapping[str, Any], method: str
 ) -> tuple[list[Mapping[str, Any]], str | None]:
     """Return the rows of a page and its cursor. Raises: AnswerShapeError."""
-    try:
+    with Shape(method):
         rows = [mapping(row) for row in sequence(answer["data"])]
         return rows, maybe_text(answer.get("nextCursor"))
-    except MISFITS as exc:
-        raise AnswerShapeError(method, why(exc)) from exc

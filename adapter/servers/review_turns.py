@@ -8,11 +8,10 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from adapter.calls import reading_commands
-from adapter.errors import AnswerShapeError
 from adapter.limits import BOUNDARY_PAGES, TURNS_LOOKED
 from adapter.servers.reads import Read, rows_of
 from adapter.shapes.reviews import inner_of, roots_of
-from adapter.shapes.shapes import MISFITS, why
+from adapter.shapes.shapes import Shape
 
 Looked = Callable[[list[Mapping[str, Any]]], bool]
 """Takes one page of rows; returns whether that is enough."""
@@ -58,9 +57,7 @@ async def _go_through(read: Read, thread_id: str, looked: Looked) -> None:
             thread_id, cursor=cursor, limit=TURNS_LOOKED, order="desc", items="none"
         )
         rows, cursor = rows_of(await read(command), command.method)
-        try:
+        with Shape(command.method):
             enough = looked(rows)
-        except MISFITS as exc:
-            raise AnswerShapeError(command.method, why(exc)) from exc
         if enough or cursor is None:
             return

@@ -14,7 +14,6 @@ from adapter.calls import store_commands
 from adapter.calls.refusals import not_offered
 from adapter.errors import (
     AdapterError,
-    AnswerShapeError,
     CodexRefusedError,
     NoAnswerError,
 )
@@ -41,12 +40,11 @@ from adapter.servers.review_turns import inner_turn, told_turns
 from adapter.servers.turn_pages import Row
 from adapter.shapes.reviews import is_beginning, items_as_told
 from adapter.shapes.shapes import (
-    MISFITS,
+    Shape,
     mapping,
     maybe_text,
     sequence,
     text,
-    why,
     wire_id,
 )
 from adapter.shapes.texts import one_line
@@ -175,15 +173,13 @@ class StoredContents:
                 query, archived=archived, cursor=cursor, limit=count
             ),
         )
-        try:
+        with Shape(store_commands.SEARCH):
             rows = [mapping(row) for row in sequence(answer["data"])]
             found = [
                 (thread_from(mapping(row["thread"]), archived=archived), _snippet(row))
                 for row in rows
             ]
             following = maybe_text(answer.get("nextCursor"))
-        except MISFITS as exc:
-            raise AnswerShapeError(store_commands.SEARCH, why(exc)) from exc
         return FoundThreads(
             threads=tuple(thread for thread, _ in found),
             next_cursor=following,
@@ -197,11 +193,9 @@ class StoredContents:
         answer = await self._read(
             store_commands.find(thread_id, query, cursor=cursor, limit=limit)
         )
-        try:
+        with Shape(store_commands.FIND):
             hits = [_hit(mapping(row)) for row in sequence(answer["data"])]
             following = maybe_text(answer.get("nextCursor"))
-        except MISFITS as exc:
-            raise AnswerShapeError(store_commands.FIND, why(exc)) from exc
         told = await self._told(thread_id, hits)
         return FoundItems(hits=tuple(told), next_cursor=following)
 
@@ -227,21 +221,17 @@ class StoredContents:
             with trio.CancelScope(shield=True), suppress(AdapterError):
                 await self._server.call(store_commands.end_search(token))
             raise
-        try:
+        with Shape(store_commands.FIND_FILES):
             rows = [mapping(row) for row in sequence(answer["files"])]
             paths = [text(row["path"]) for row in rows if text(row["root"]) == folder]
-        except MISFITS as exc:
-            raise AnswerShapeError(store_commands.FIND_FILES, why(exc)) from exc
         return FoundFiles(
             paths=tuple(paths[:FILES_FOUND]), truncated=len(rows) >= FILES_FOUND
         )
 
 
 def _items(rows: Sequence[Row]) -> list[Item]:
-    try:
+    with Shape(store_commands.LIST_ITEMS):
         return [stored_item(row.item, row.frame) for row in rows]
-    except MISFITS as exc:
-        raise AnswerShapeError(store_commands.LIST_ITEMS, why(exc)) from exc
 
 
 def _snippet(row: Mapping[str, Any]) -> str:

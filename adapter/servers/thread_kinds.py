@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from adapter.calls import reading_commands
-from adapter.errors import AnswerShapeError
 from adapter.limits import KNOWN_MODES
 from adapter.servers.reads import Read
-from adapter.shapes.shapes import MISFITS, mapping, why
+from adapter.shapes.shapes import Shape, mapping
 from adapter.shapes.threads import parent_from
 
 
@@ -44,11 +43,9 @@ class ThreadKinds:
     async def read_thread(self, thread_id: str) -> Mapping[str, Any]:
         """Return a thread as Codex has it, without its turns. Raises: AdapterError."""
         answer = await self._read(reading_commands.read_thread(thread_id))
-        try:
+        with Shape("thread/read"):
             raw = mapping(answer["thread"])
             self.note({**raw, "id": thread_id})
-        except MISFITS as exc:
-            raise AnswerShapeError("thread/read", why(exc)) from exc
         return raw
 
     def note(self, raw: Mapping[str, Any]) -> None:

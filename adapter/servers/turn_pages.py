@@ -10,16 +10,15 @@ from typing import Any
 
 from adapter.calls import reading_commands
 from adapter.calls.store_commands import LIST_ITEMS
-from adapter.errors import AnswerShapeError, CodexRefusedError
+from adapter.errors import CodexRefusedError
 from adapter.servers.reads import Read
 from adapter.shapes.item_frame import Frame
 from adapter.shapes.shapes import (
-    MISFITS,
+    Shape,
     mapping,
     maybe_text,
     maybe_whole,
     sequence,
-    why,
     wire_id,
 )
 from adapter.shapes.turns import stored_frame
@@ -37,11 +36,9 @@ class Row:
 
 def rows_of(answer: Mapping[str, Any]) -> tuple[list[Row], str | None]:
     """Return the rows of a page of items. Raises: AnswerShapeError."""
-    try:
+    with Shape(LIST_ITEMS):
         rows = [mapping(row) for row in sequence(answer["data"])]
         return [_row(row) for row in rows], maybe_text(answer.get("nextCursor"))
-    except MISFITS as exc:
-        raise AnswerShapeError(LIST_ITEMS, why(exc)) from exc
 
 
 def _row(row: Mapping[str, Any]) -> Row:
@@ -78,12 +75,10 @@ class TurnPages:
                 thread_id, cursor=at, limit=1, order=order, items="full"
             )
         )
-        try:
+        with Shape("thread/turns/list"):
             turns = [mapping(row) for row in sequence(answer["data"])]
             following = maybe_text(answer.get("nextCursor"))
             rows = [row for turn in turns for row in _rows_of_turn(turn, turn_id)]
-        except MISFITS as exc:
-            raise AnswerShapeError("thread/turns/list", why(exc)) from exc
         if order == "desc":
             rows.reverse()
         shown = rows[skip : skip + limit]

@@ -6,10 +6,15 @@ Codex tells them in an answer to start, resume or fork, and in thread/settings/u
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from adapter.errors import AnswerShapeError
 from adapter.limits import PATH_BYTES
 from adapter.runtime.threads import EffectiveSettings
-from adapter.shapes.shapes import MISFITS, mapping, maybe_text, maybe_word, text, why
+from adapter.shapes.shapes import (
+    Shape,
+    mapping,
+    maybe_text,
+    maybe_word,
+    text,
+)
 from adapter.shapes.texts import prefix
 from generated import codex
 from transport.protocol.threads import ThreadSettings
@@ -27,7 +32,7 @@ def settings_from(answer: Mapping[str, Any]) -> EffectiveSettings:
     Raises: AnswerShapeError.
     """
     loaded = cast("codex.ThreadResumeResponse", answer)
-    try:
+    with Shape("settings"):
         return EffectiveSettings(
             cwd=text(loaded["cwd"]),
             sandbox=sandbox_from(loaded["sandbox"]),
@@ -35,8 +40,6 @@ def settings_from(answer: Mapping[str, Any]) -> EffectiveSettings:
             model=maybe_text(loaded.get("model")),
             effort=maybe_word(loaded.get("reasoningEffort")),
         )
-    except MISFITS as error:
-        raise AnswerShapeError("settings", why(error)) from error
 
 
 def thread_settings_from(answer: Mapping[str, Any]) -> ThreadSettings:
@@ -44,7 +47,7 @@ def thread_settings_from(answer: Mapping[str, Any]) -> ThreadSettings:
 
     Raises: AnswerShapeError.
     """
-    try:
+    with Shape("settings"):
         effort = answer.get("reasoningEffort", answer.get("effort"))
         mode = answer.get("collaborationMode")
         sandbox = answer.get("sandbox", answer.get("sandboxPolicy"))
@@ -57,8 +60,6 @@ def thread_settings_from(answer: Mapping[str, Any]) -> ThreadSettings:
             approval_policy=policy_from(answer["approvalPolicy"]),
             cwd=prefix(cwd, PATH_BYTES) if cwd else None,
         )
-    except MISFITS as error:
-        raise AnswerShapeError("settings", why(error)) from error
 
 
 def effective(settings: ThreadSettings) -> EffectiveSettings:

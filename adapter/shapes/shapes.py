@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 
 from pydantic import ValidationError
 
+from adapter.errors import AnswerShapeError
 from transport.protocol.base import ID_PATTERN
 
 MISFITS: Final = (KeyError, TypeError, AttributeError, ValueError)
@@ -41,6 +42,23 @@ def why(error: Exception) -> str:
             return f"no {error.args[0]!r}" if error.args else "a key is missing"
         case _:
             return type(error).__name__
+
+
+class Shape:
+    """Around what is read of an answer: what does not fit raises `AnswerShapeError`.
+
+    `what`: the method that answered, or what it told of.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        """Nothing is needed."""
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, MISFITS):
+            raise AnswerShapeError(self._what, why(error)) from error
 
 
 def text(value: object) -> str:

@@ -6,10 +6,9 @@ A shape that does not fit is an `AnswerShapeError`.
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from adapter.errors import AnswerShapeError
 from adapter.limits import PATH_BYTES, PREVIEW_CHARS
 from adapter.shapes.shapes import (
-    MISFITS,
+    Shape,
     mapping,
     maybe_id,
     maybe_text,
@@ -17,7 +16,6 @@ from adapter.shapes.shapes import (
     seconds,
     sequence,
     text,
-    why,
     wire_id,
 )
 from adapter.shapes.texts import one_line, prefix
@@ -56,7 +54,7 @@ def thread_from(
     Raises: AnswerShapeError.
     """
     thread = cast("codex.Thread", raw)
-    try:
+    with Shape("thread"):
         return Thread(
             id=wire_id(thread["id"]),
             title=_line(thread.get("name")),
@@ -75,8 +73,6 @@ def thread_from(
             git=_git(thread.get("gitInfo")),
             ephemeral=thread.get("ephemeral") is True,
         )
-    except MISFITS as error:
-        raise AnswerShapeError("thread", why(error)) from error
 
 
 def status_from(raw: object) -> ThreadStatus:

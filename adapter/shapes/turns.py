@@ -7,18 +7,17 @@ others.
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from adapter.errors import AnswerShapeError
 from adapter.shapes.failures import turn_error
 from adapter.shapes.item_frame import Frame
 from adapter.shapes.items import item_from
 from adapter.shapes.shapes import (
     MISFITS,
+    Shape,
     mapping,
     maybe_whole,
     maybe_word,
     seconds,
     text,
-    why,
     wire_id,
 )
 from generated import codex
@@ -36,13 +35,11 @@ def turn_from(raw: Mapping[str, Any], thread_id: str, *, legacy: bool = False) -
     Raises: AnswerShapeError.
     """
     turn = cast("codex.Turn", raw)
-    try:
+    with Shape("turn"):
         shown = turn.get("itemsView") != "notLoaded"
         return ended_turn(raw, thread_id).model_copy(
             update={"items": _items(raw, legacy=legacy) if shown else None}
         )
-    except MISFITS as error:
-        raise AnswerShapeError("turn", why(error)) from error
 
 
 def ended_turn(raw: Mapping[str, Any], thread_id: str) -> Turn:
