@@ -71,7 +71,7 @@ async def run_agent(
     harden: bool = True,
     task_status: trio.TaskStatus[Running] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Run an Agent until SIGINT or SIGTERM, `Running.stop`, or until it is cancelled.
+    """Run an Agent until a signal to end, `Running.stop`, or until it is cancelled.
 
     `runtime`: another one than the codex of the config. `watch`: another look at foreign
     writers than the process table. `harden`: no core file and no debugger for this
@@ -109,6 +109,12 @@ async def _open_codex(config: Config) -> Runtime:
     )
 
 
+def _endings() -> list[signal.Signals]:
+    """A terminal that is closed is one, unless who started this wants it to go on."""
+    ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # nohup
+    return [signal.SIGINT, signal.SIGTERM, *([] if ignored else [signal.SIGHUP])]
+
+
 @asynccontextmanager
 async def _open_signals() -> AsyncGenerator[trio.Event]:
     """Yield an event that the first signal sets; a second one cancels the block."""
@@ -116,7 +122,7 @@ async def _open_signals() -> AsyncGenerator[trio.Event]:
     async with trio.open_nursery() as nursery:
 
         async def obey(*, task_status: trio.TaskStatus[None]) -> None:
-            with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as arriving:
+            with trio.open_signal_receiver(*_endings()) as arriving:
                 task_status.started()
                 async for number in arriving:
                     if stop.is_set():

@@ -73,6 +73,7 @@ def build_doors(
         agent=_agent(config, state),
     )
     pairings = Pairings(_household(given, reach), state.devices)
+    incidents = Incidents(state.audit.note, trio.current_time)
     panic = _panic(given, pairings)
     rights_now = partial(device_rights, state.devices, door.sight, start)
     rights_of = partial(_bound_rights, panic, rights_now)
@@ -83,10 +84,10 @@ def build_doors(
         audit=state.audit,
         panic=panic,
         status=partial(_status, given, trio.current_time()),
+        opened=partial(_opened, incidents),
     )
     door.leases.listen(partial(_learn_folder, door.sight))
     feed.listen(door.pictures.hear)
-    incidents = Incidents(state.audit.note, trio.current_time)
     return Doors(
         edge=_edge(given, house, incidents),
         identity=state.identity,
@@ -210,6 +211,10 @@ def _status(given: _Given, started_at: float, call: Call) -> GatewayStatus:
 
 def _denied(incidents: Incidents, device_id: str, method: str) -> None:
     incidents.happened("denied", device=device_id, method=method)
+
+
+def _opened(incidents: Incidents, device_id: str) -> None:
+    incidents.happened("session/open", device=device_id)
 
 
 def _learn_folder(sight: Sight, event: RuntimeEvent) -> None:

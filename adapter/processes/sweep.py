@@ -20,6 +20,7 @@ from adapter.processes.stragglers import end_stragglers
 
 SUFFIX: Final = ".json"
 MODE: Final = 0o600
+_MOST: Final = 2**31 - 1  # a pid_t
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,7 @@ def read_record(path: Path) -> Identity | None:
     """Return whom a record names; `None` where it is torn or not ours."""
     known = _fields(path)
     pid, started, argv = (known.get(name) for name in ("pid", "started", "argv"))
-    if not isinstance(pid, int) or pid < 2 or not isinstance(argv, list):
+    if not isinstance(pid, int) or not 1 < pid <= _MOST or not isinstance(argv, list):
         return None
     parts = cast("list[object]", argv)
     return Identity(pid=pid, started=str(started), argv=tuple(map(str, parts)))
@@ -88,7 +89,8 @@ def sweep(records: Path, *, table: ProcessTable = HERE) -> list[Swept]:
         mark = _fields(path).get("mark")
         if isinstance(mark, str) and mark:
             end_stragglers(mark, "an earlier codex", killed=True, table=table)
-        path.unlink(missing_ok=True)
+        with suppress(OSError):  # what is no file is none of ours
+            path.unlink()
     return swept
 
 

@@ -129,7 +129,10 @@ class WriterWatch:
         )
         if not newest:
             return 0.0
-        age = self._table.uptime_s() - (newest - self._boot_ms) / 1_000
+        try:
+            age = self._table.uptime_s() - (newest - self._boot_ms) / 1_000
+        except _UNREADABLE:
+            return YOUNG_S
         # Bounded above too: the wall clock, which some platforms tell by, can go back.
         return min(YOUNG_S, max(0.0, YOUNG_S - age))
 

@@ -5,6 +5,7 @@ removed, and a revocation, a lock or a message that was taken back is written in
 place. While it is missing nothing new is begun, so that no act of ours takes that room.
 """
 
+import errno
 import logging
 import os
 import threading
@@ -22,6 +23,7 @@ _LOG: Final = logging.getLogger(__name__)
 _NAME: Final = "reserve"
 _FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
 _REFUSED: Final = (OSError, KeyFileError, StorageError)
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Insist(Protocol):
@@ -49,11 +51,14 @@ class Reserve:
     @property
     def has_room(self) -> bool:
         """Whether it is there, and the disk has as much room beside it."""
+        return self._there and self._room() >= self._size
+
+    def _room(self) -> int:
         try:
             disk = os.statvfs(self._path.parent)
         except OSError:
-            return False
-        return self._there and disk.f_bavail * disk.f_frsize >= self._size
+            return 0
+        return disk.f_bavail * disk.f_frsize
 
     def lay_in(self) -> bool:
         """Make the file where it is missing or short; return whether it is there."""
@@ -69,12 +74,13 @@ class Reserve:
         """
         try:
             return write()
-        except _REFUSED:
-            if not self._given_up():
+        except _REFUSED as exc:
+            if not self._is_full(exc):
                 raise
-            _LOG.warning(
-                "the disk of %s is full: its reserve is used", self._path.parent
-            )
+        with (
+            self._alone
+        ):  # what is given up is for this write, and not laid in meanwhile
+            self._give_up()
             return write()
 
     def _is_whole(self) -> bool:
@@ -102,14 +108,23 @@ class Reserve:
             left = left[os.write(descriptor, left) :]
         os.fsync(descriptor)
 
-    def _given_up(self) -> bool:
-        with self._alone:
-            self._there = False
-            try:
-                self._path.unlink()
-            except OSError:
-                return False
-            return True
+    def _is_full(self, refused: BaseException) -> bool:
+        """Whether it was for the disk's room. SQLite does not always say so."""
+        cause: BaseException | None = refused
+        while cause is not None:
+            if isinstance(cause, OSError) and cause.errno in _FULL:
+                return True
+            cause = cause.__cause__
+        return self._room() < self._size
+
+    def _give_up(self) -> None:
+        if self._there:
+            _LOG.warning(
+                "the disk of %s is full: its reserve is used", self._path.parent
+            )
+        self._there = False
+        with suppress(OSError):  # somebody else has used it up
+            self._path.unlink()
 
 
 def at_once(write: Callable[[], R], /) -> R:

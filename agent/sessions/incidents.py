@@ -1,7 +1,7 @@
 """What is written down once a minute, however often it happens. Sans-IO. SECURITY.md.
 
-A stranger at the door, or a device that keeps asking for what it may not have, must not
-be able to fill the audit log.
+A stranger at the door, or a device that connects again and again or keeps asking for what
+it may not have, must not be able to fill the audit log: the oldest entries would go.
 """
 
 from collections import OrderedDict

@@ -97,9 +97,10 @@ def audited(agent: ServedAgent) -> list[dict[str, object]]:
     return [json.loads(line) for line in lines]
 
 
-async def test_a_stopped_agent_says_so_and_nothing_that_waited_for_a_yes_happens() -> (
-    None
-):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+async def test_a_stopped_agent_says_so_and_nothing_that_waited_for_a_yes_happens(
+    number: signal.Signals,
+) -> None:
     with trio.fail_after(240):
         async with open_codex_home(*RULES) as home:
             async with (
@@ -109,7 +110,7 @@ async def test_a_stopped_agent_says_so_and_nothing_that_waited_for_a_yes_happens
             ):
                 thread = await new_thread(client, home, "needs a yes")
                 asked = (await ear.first(ApprovalRequested)).approval
-                agent.signal(signal.SIGTERM)
+                agent.signal(number)
                 with trio.fail_after(SOON_S):
                     assert await agent.wait() == 0
                 assert losses, "its sessions were not closed"
@@ -126,6 +127,21 @@ async def test_a_stopped_agent_says_so_and_nothing_that_waited_for_a_yes_happens
                 assert not page.approvals
                 turn = await send_to_end(client, thread, "go on", key="next")
                 assert turn.status is TurnStatus.COMPLETED
+
+
+async def test_an_agent_that_was_started_to_outlive_its_terminal_does() -> None:
+    with trio.fail_after(240):
+        async with (
+            open_codex_home() as home,
+            open_served_agent(home, before=["nohup"]) as agent,
+            open_owner_of(agent) as client,
+        ):
+            agent.signal(signal.SIGHUP)
+            await new_thread(client, home)
+            assert agent.process.returncode is None
+            agent.signal(signal.SIGTERM)
+            await agent.wait()
+            assert audited(agent)[-1]["event"] == "stop"
 
 
 async def test_a_second_signal_cuts_an_act_short_and_its_outcome_is_on_record() -> None:

@@ -88,3 +88,21 @@ async def test_the_owner_sees_who_was_paired_and_when(tmp_path: Path) -> None:
     assert "session/open" in whole.out.splitlines()[0]
     assert len(lines.out.splitlines()) == 1
     assert '"event"' in lines.out
+
+
+async def test_a_device_that_comes_again_and_again_does_not_fill_the_log(
+    tmp_path: Path,
+) -> None:
+    with trio.fail_after(240):
+        async with open_agent(tmp_path) as house:
+            devices = [
+                await pair_device(house),
+                await pair_device(house, name="tablet"),
+            ]
+            for device in devices * 4:
+                async with open_client(house.target(device), client_info()):
+                    pass
+        audit = Audit(house.config.state_dir / "audit.jsonl", now_ms=lambda: 0)
+        rows = read_all(audit, 100)
+    opened = [row["device"] for row in rows if row["event"] == "session/open"]
+    assert sorted(opened) == sorted(device.id for device in devices)

@@ -1,7 +1,9 @@
 """The room that is kept on a disk for taking things away."""
 
 import errno
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from agent.limits import RESERVE_BYTES
 from agent.records.audit import Audit
 from agent.records.reserve import Reserve
 from tests.support.full_disk import full_disk
+from transport.errors import KeyFileError
 from transport.limits import KEY_FILE
 
 SIZE = 10_000
@@ -71,7 +74,7 @@ def test_it_is_given_up_for_a_full_disk_alone(tmp_path: Path) -> None:
 
 def test_where_it_does_not_help_the_refusal_is_told(tmp_path: Path) -> None:
     def refused() -> None:
-        raise StorageError("no")
+        raise StorageError("no") from OSError(errno.ENOSPC, "no room")
 
     reserve = reserve_in(tmp_path)
     reserve.lay_in()
@@ -79,6 +82,39 @@ def test_where_it_does_not_help_the_refusal_is_told(tmp_path: Path) -> None:
         with pytest.raises(StorageError):
             reserve.insist(refused)
         assert not reserve.is_there
+
+
+@pytest.mark.parametrize("refusal", [OSError(errno.EROFS, "no"), KeyFileError("open")])
+def test_it_is_not_given_up_for_what_it_cannot_mend(
+    tmp_path: Path, refusal: Exception
+) -> None:
+    def refused() -> None:
+        raise refusal
+
+    reserve = reserve_in(tmp_path)
+    reserve.lay_in()
+    with pytest.raises(type(refusal)):
+        reserve.insist(refused)
+    assert reserve.is_there
+
+
+def test_all_who_insist_at_once_are_written(tmp_path: Path) -> None:
+    """The second finds the reserve used by the first, and room all the same."""
+    reserve = reserve_in(tmp_path)
+    path = tmp_path / "reserve"
+    barrier = threading.Barrier(3)
+
+    def write() -> str:
+        if path.exists():
+            barrier.wait(10)  # all of them have found no room
+            raise OSError(errno.ENOSPC, "no room")
+        return "written"
+
+    for _ in range(20):
+        assert reserve.lay_in()
+        with ThreadPoolExecutor(3) as writers:
+            told = [writers.submit(reserve.insist, write) for _ in range(3)]
+            assert [one.result() for one in told] == ["written"] * 3
 
 
 def test_a_full_disk_makes_none_and_keeps_no_half(tmp_path: Path) -> None:

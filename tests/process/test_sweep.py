@@ -163,6 +163,7 @@ def test_a_process_that_does_not_match_in_all_three_is_left_alone(
         "{}",
         json.dumps({"pid": 1, "started": "x", "argv": []}),
         json.dumps({"pid": -1, "started": "x", "argv": []}),
+        json.dumps({"pid": 10**30, "started": "x", "argv": []}),
         json.dumps({"pid": "1", "started": "x", "argv": []}),
     ],
 )
@@ -172,6 +173,15 @@ def test_a_torn_record_names_nobody(
     (tmp_path / "7-7.json").write_text(text)
     assert sweep(tmp_path, table=table) == []
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_where_a_record_would_be_stops_no_start(
+    tmp_path: Path, leftover: Leftover, table: ProcessTable
+) -> None:
+    (tmp_path / "7-7.json").mkdir()
+    write_record(tmp_path, leftover.identity)
+    (swept,) = sweep(tmp_path, table=table)
+    assert swept.identity == leftover.identity
 
 
 def test_a_record_of_the_dead_ends_nobody(

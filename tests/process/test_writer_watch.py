@@ -19,6 +19,7 @@ from agent.gate.engines import Look, Programs
 from agent.gate.gate import Gate, World
 from agent.gate.proctable import ProcessTable
 from agent.gate.writers import WriterWatch
+from agent.limits import YOUNG_S
 from tests.support.fake_desktop import (
     APP,
     CLI,
@@ -248,6 +249,24 @@ async def test_a_desktop_for_which_no_descriptor_is_left_is_not_gone(
                 patched.setattr(os, "open", take_the_last)
                 assert watch.look() == Look(blind=True)
             assert watch.glance().desktop is not None
+
+
+async def test_a_desktop_of_unknown_age_goes_first(
+    tmp_path: Path,
+    home: Path,
+    table: ProcessTable,
+    watching: Watching,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail() -> NoReturn:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    monkeypatch.setattr(table, "uptime_s", fail)
+    watch = watching(home)
+    assert watch.settling_s() == 0.0
+    with trio.fail_after(PATIENCE_S):
+        async with open_program(shell(place(tmp_path, APP)), environ(home)):
+            assert watch.settling_s() == YOUNG_S
 
 
 def test_who_holds_a_thread_is_nobody_where_that_cannot_be_read(
