@@ -19,6 +19,9 @@ from agent.app_servers.lease_pool import LeasePool
 from agent.app_servers.lease_registry import LeaseRegistry
 from agent.app_servers.offering import Offering
 from agent.app_servers.supervisor import Supervisor
+from agent.approvals.approvals import Approvals
+from agent.approvals.approving import Approving
+from agent.approvals.kept_threads import KeptThreads
 from agent.clocks import instant
 from agent.config import Config
 from agent.files.blob_files import BlobFiles
@@ -36,10 +39,7 @@ from agent.mutations.wiring import Mutations, build_mutations, build_way
 from agent.offload import Runner, in_thread
 from agent.queue.backlog import Backlog
 from agent.queue.delivering import Delivering
-from agent.reading.approvals import Approvals
-from agent.reading.approving import Approving
 from agent.reading.contents import Contents
-from agent.reading.kept_threads import KeptThreads
 from agent.reading.output_cache import OutputCache
 from agent.reading.reading import Reading
 from agent.reading.wiring import build_readings

@@ -1,1 +1,1 @@
-"""Threads, turns, items and approvals, as one caller may see them."""
+"""Threads, turns and items, as one caller may see them."""

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
+from agent.approvals.approvals import Approvals
+from agent.approvals.approving import Approving
+from agent.approvals.decided import Decided
 from agent.ground import Given, Ground
-from agent.reading.approvals import Approvals
-from agent.reading.approving import Approving
 from agent.reading.contents import Contents
-from agent.reading.decided import Decided
 from agent.reading.judge import Judge
 from agent.reading.output_cache import OutputCache
 from agent.reading.reading import Reading

@@ -11,6 +11,7 @@ from adapter.runtime.events import Emitted, ItemClosed
 from adapter.runtime.store import HeldText
 from agent.access.sight import Sight
 from agent.app_servers.lease import Lease
+from agent.approvals.decided import Decided
 from agent.edge_limits import (
     DEVICE_NAME,
     INVALID_REQUESTS,
@@ -49,7 +50,6 @@ from agent.mutations import inputs
 from agent.mutations.sizes import check_schema, check_size
 from agent.pairing.device_records import plain_name
 from agent.queue.queue_book import preview_of
-from agent.reading.decided import Decided
 from agent.reading.diffs import joined
 from agent.reading.output_cache import OutputCache
 from agent.reading.pages import fitting

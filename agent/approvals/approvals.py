@@ -10,7 +10,7 @@ from agent.access.scopes import Caller
 from agent.access.sight import Sight
 from agent.app_servers.lease import Lease
 from agent.app_servers.lease_registry import LeaseRegistry
-from agent.reading.decided import Decided
+from agent.approvals.decided import Decided
 from agent.reading.pages import fitting, unwrap_cursor, wrap_cursor
 from transport.errors import NotFound
 from transport.protocol.approvals import (

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from adapter.runtime.events import Emit, Emitted, RuntimeEvent
 from agent.app_servers.lease_registry import LeaseRegistry
+from agent.approvals.approvals import waiting_in
 from agent.gate.gatekeeper import GateKeeper
-from agent.reading.approvals import waiting_in
 from transport.protocol.approvals import Approval
 from transport.protocol.events import ApprovalRequested, Notice, NoticeLevel
 from transport.protocol.gateway import GateReason

@@ -18,13 +18,13 @@ from adapter.runtime.events import Emitted, RuntimeEvent
 from agent.access.scopes import Caller, check_access, check_alive, check_effect
 from agent.app_servers.lease import Lease
 from agent.app_servers.lease_registry import LeaseRegistry
+from agent.approvals.approvals import Approvals
+from agent.approvals.decided import Decided
 from agent.errors import AuditUnavailableError
 from agent.gate.gatekeeper import GateKeeper
 from agent.limits import CONFIRM_S
 from agent.mutations.refusals import failed_before, storage_failed
 from agent.offload import Runner, in_thread
-from agent.reading.approvals import Approvals
-from agent.reading.decided import Decided
 from agent.records.audit import Audit
 from transport.errors import (
     ApprovalClosed,

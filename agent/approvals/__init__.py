@@ -1,0 +1,1 @@
+"""Approvals: who may see them, who may answer them, what is told of them."""
