@@ -25,18 +25,18 @@ from agent.clocks import up_ms, wall_ms
 from agent.config import Config, check_address
 from agent.door import Door, build_door
 from agent.edge import build_doors
-from agent.edge_limits import GOING_AWAY_S, PRUNE_S, RETRY_AFTER_MS
+from agent.edge_limits import GOING_AWAY_S, OWNER_SPARES, PRUNE_S, RETRY_AFTER_MS
 from agent.events.feed import Feed
 from agent.events.journal import Journal
 from agent.gate.writers import Watch
-from agent.hardening import harden_process
+from agent.hardening import descriptors, harden_process, raise_descriptors
 from agent.limits import CATCH_UP_S, FIRST_START_S
 from agent.lockfile import hold_folder
 from agent.offload import in_thread
 from agent.reach import Reach, reachable
 from agent.sessions.acts import Acts
 from agent.sessions.serve import Doors, accept_forever
-from agent.sessions.session_table import SessionTable
+from agent.sessions.session_table import SessionTable, sessions_within
 from agent.sessions.sessions import Session
 from agent.state import State, open_state
 from transport.carriers import tcp, unix
@@ -75,13 +75,14 @@ async def run_agent(
 
     `runtime`: another one than the codex of the config. `watch`: another look at foreign
     writers than the process table. `harden`: no core file and no debugger for this
-    process (a test's process wants to stay as it is).
+    process, and descriptors enough (a test's process wants to stay as it is).
 
     Raises: BinaryNotFoundError, FolderInUseError, KeyFileError, DevicesFileError,
     StorageError, OSError (an address is taken): it cannot start, and nothing runs.
     """
     if harden:
         harden_process()
+        raise_descriptors()
     with hold_folder(config.state_dir), open_state(config) as state:
         state.audit.note("start")
         if runtime is None:
@@ -213,9 +214,8 @@ async def _serve(
     stop: trio.Event,
     task_status: trio.TaskStatus[Running],
 ) -> None:
-    bounds = config.doors
     table: SessionTable[Session] = SessionTable(
-        most=bounds.sessions, most_per_device=bounds.sessions_per_device
+        most=_most_sessions(config), most_per_device=config.doors.sessions_per_device
     )
     reach = Reach()
     doors = build_doors(
@@ -241,6 +241,18 @@ async def _serve(
         connections.cancel_scope.deadline = trio.current_time() + GOING_AWAY_S
 
 
+def _most_sessions(config: Config) -> int:
+    bounds, allowed = config.doors, descriptors()
+    most = sessions_within(allowed, wanted=bounds.sessions, half_open=bounds.half_open)
+    if most < bounds.sessions:
+        _LOG.warning(
+            "%d open files are allowed here: devices have %d sessions at most",
+            allowed,
+            most,
+        )
+    return most
+
+
 async def _listen(
     config: Config,
     door: Door,
@@ -253,7 +265,8 @@ async def _listen(
     open_door = partial(accept_forever, handler_nursery=connections)
     addresses: list[str] = []
     for listener in await unix.listen(config.runtime_dir / ADMIN_SOCKET):
-        await accepting.start(partial(open_door, listener, doors.serve_admin))
+        serve = partial(open_door, listener, doors.serve_admin, spares=OWNER_SPARES)
+        await accepting.start(serve)
     for listener in await unix.listen(config.runtime_dir / AGENT_SOCKET):
         await accepting.start(partial(open_door, listener, doors.serve_unix))
     for host, port in map(_host_and_port, dict.fromkeys(config.listen)):

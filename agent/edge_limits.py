@@ -45,6 +45,9 @@ RETRY_AFTER_MS: Final = 2_000  # what a session that we close is told to wait
 
 # Doors (SECURITY.md); the owner's config file has the rest
 SOURCES: Final = 4_096  # remembered; the longest unseen is forgotten
+DESCRIPTORS: Final = 1_024  # children get as many, and their select() bears no more
+OWN_DESCRIPTORS: Final = 160  # 64 sessions of the owner, 5 app-servers, files, looks
+OWNER_SPARES: Final = 4  # for the owner's door: one who locks, some who look
 ACCEPT_PAUSE_S: Final = 0.1  # no file descriptors left: wait for some to be closed
 
 INCIDENT_S: Final = 60.0  # refusals of one kind are written down so often

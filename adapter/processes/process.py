@@ -14,7 +14,7 @@ import secrets
 import signal
 import subprocess
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -34,7 +34,7 @@ from adapter.limits import (
     SHELL_WAIT_S,
     STDOUT_CHUNK,
 )
-from adapter.processes.child_exit import wait_exit
+from adapter.processes.child_exit import ExitWatch
 from adapter.processes.identity import Identity
 from adapter.processes.input_pipe import InputPipe
 from adapter.processes.launch import Ears, Launch
@@ -71,6 +71,11 @@ class Child:
             start_new_session=True,
         )
         self.pid = self._popen.pid
+        try:
+            self._pipes, self._exit = self._take_over()
+        except OSError:  # no descriptor is left
+            self._abandon()
+            raise
         ears.started(self.pid)
         self._exited = trio.Event()
         self._over = trio.Event()
@@ -82,6 +87,27 @@ class Child:
         self._hangs = False
         assert self._popen.stdin is not None
         self.input = InputPipe(self._popen.stdin)
+
+    def _take_over(self) -> tuple[Sequence[int], ExitWatch]:
+        """Return descriptors of its output and its log, and what tells of its exit."""
+        with ExitStack() as undo:
+            fds: list[int] = []
+            for pipe in (self._popen.stdout, self._popen.stderr):
+                assert pipe is not None
+                fds.append(os.dup(pipe.fileno()))
+                undo.callback(os.close, fds[-1])
+                pipe.close()
+            watch = ExitWatch(self.pid)
+            undo.pop_all()
+        return fds, watch
+
+    def _abandon(self) -> None:
+        """End and reap it before anybody has seen it; it is some microseconds old."""
+        self._signal_group(signal.SIGKILL)
+        self._popen.wait()
+        for pipe in (self._popen.stdin, self._popen.stdout, self._popen.stderr):
+            if pipe is not None:
+                pipe.close()
 
     @property
     def returncode(self) -> int | None:
@@ -99,7 +125,10 @@ class Child:
 
     def shells_alive(self) -> bool:
         """Look whether a login shell of Codex's snapshot still runs (≈ 3 ms)."""
-        self.shells = snapshot_shells(self.pid)
+        try:
+            self.shells = snapshot_shells(self.pid)
+        except OSError:
+            return True  # no descriptor is left to look; it is asked again
         return bool(self.shells)
 
     async def serve(self, *, task_status: trio.TaskStatus["Child"]) -> None:
@@ -153,12 +182,7 @@ class Child:
 
     async def _read(self, scope: trio.CancelScope) -> None:
         """Read both pipes and wait for the exit, cancelled by `scope` alone."""
-        assert self._popen.stdout is not None
-        assert self._popen.stderr is not None
-        out = trio.lowlevel.FdStream(os.dup(self._popen.stdout.fileno()))
-        log = trio.lowlevel.FdStream(os.dup(self._popen.stderr.fileno()))
-        self._popen.stdout.close()
-        self._popen.stderr.close()
+        out, log = (trio.lowlevel.FdStream(fd) for fd in self._pipes)
         with scope:
             async with out, log, trio.open_nursery() as nursery:
                 nursery.start_soon(self._read_output, out)
@@ -187,21 +211,22 @@ class Child:
 
     async def _wait_exit(self) -> None:
         """Wait for the exit and leave it unreaped, so that its pid stays its own."""
-        await wait_exit(self.pid)
+        with closing(self._exit):
+            await self._exit.wait()
         self._exited.set()
         self._over.set()
 
     async def _end(self, *, asked: bool) -> None:
         if asked:
             await self._let_shells_finish()
-        shells = snapshot_shells(self.pid) or still_living(self.shells)
+        shells = self._living_shells() or still_living(self.shells)
         self.input.close_input()
         for number in (signal.SIGTERM, signal.SIGKILL):
             with trio.move_on_after(END_S):
                 await self._exited.wait()
                 break
             if number is signal.SIGKILL:  # they would live on as orphans
-                shells = snapshot_shells(self.pid) or shells
+                shells = self._living_shells() or shells
             self._signal_group(number)
         await self._exited.wait()  # after SIGKILL: without it the lease is not free
         self._signal_group(signal.SIGKILL)  # what outlived its leader
@@ -210,9 +235,18 @@ class Child:
             self._record.unlink(missing_ok=True)
         with trio.move_on_after(OUTPUT_AFTER_EXIT_S):
             await self._output_ended.wait()
-        await end_shells(shells)
-        end = partial(end_stragglers, self._mark, self.name, killed=killed)
-        await trio.to_thread.run_sync(end)
+        try:
+            await end_shells(shells)
+            end = partial(end_stragglers, self._mark, self.name, killed=killed)
+            await trio.to_thread.run_sync(end)
+        except OSError as exc:
+            text = "what %s may have left could not be looked for: %s"
+            _LOG.warning(text, self.name, exc.strerror)
+
+    def _living_shells(self) -> Sequence[Identity]:
+        with suppress(OSError):  # no descriptor is left: it ends all the same
+            return snapshot_shells(self.pid)
+        return ()
 
     async def _let_shells_finish(self) -> None:
         with trio.move_on_after(SHELL_WAIT_S):

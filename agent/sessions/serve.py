@@ -8,15 +8,15 @@ the same from outside: silence.
 import errno
 import logging
 from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 
 import trio
 
 from agent.access.rights import Rights
 from agent.access.scopes import LOCAL, Caller
-from agent.edge_limits import ACCEPT_PAUSE_S
+from agent.edge_limits import ACCEPT_PAUSE_S, INCIDENT_S
 from agent.pairing.devices import Devices
 from agent.pairing.offers import Offer
 from agent.pairing.pair import Pairings
@@ -24,6 +24,7 @@ from agent.pairing.pairing_door import serve_pairing
 from agent.sessions.admittance import Admittance, source_of
 from agent.sessions.incidents import Incidents
 from agent.sessions.sessions import Edge, Session
+from agent.sessions.spares import Spares
 from transport.carriers.tcp import peer_host
 from transport.channel import (
     Channel,
@@ -176,27 +177,53 @@ async def accept_forever(
     serve: Callable[[S], Awaitable[None]],
     *,
     handler_nursery: trio.Nursery,
+    spares: int = 0,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Accept on one listener until cancelled; connections live in `handler_nursery`.
 
-    Where descriptors run out it waits; the sessions that are open go on.
+    `spares`: how many descriptors it holds, for when no other is left. Without one it
+    waits then; the sessions that are open go on.
     """
-    async with listener:
-        task_status.started()
+    with closing(Spares(spares)) as held:
+        door = _Door(listener, held)
+        async with listener:
+            task_status.started()
+            while True:
+                stream = await door.accept()
+                handler_nursery.start_soon(_serve_one, serve, stream, held)
+
+
+class _Door(Generic[S]):
+    """A listener that may run out of descriptors, and says so once a minute."""
+
+    def __init__(self, listener: trio.abc.Listener[S], spares: Spares) -> None:
+        self._listener = listener
+        self._spares = spares
+        self._quiet_until = float("-inf")
+
+    async def accept(self) -> S:
+        """Return the next connection, however long there is no room for one."""
         while True:
             try:
-                stream = await listener.accept()
+                return await self._listener.accept()
             except OSError as exc:
                 if exc.errno not in _NO_ROOM:
                     raise
-                _LOG.warning("cannot accept (%s): waiting", exc.strerror)
-                await trio.sleep(ACCEPT_PAUSE_S)
-            else:
-                handler_nursery.start_soon(_serve_one, serve, stream)
+                self._tell(exc)
+                if not self._spares.give_up():
+                    await trio.sleep(ACCEPT_PAUSE_S)
+
+    def _tell(self, exc: OSError) -> None:
+        now = trio.current_time()
+        if now >= self._quiet_until:
+            self._quiet_until = now + INCIDENT_S
+            _LOG.warning("cannot accept (%s): waiting", exc.strerror)
 
 
-async def _serve_one(serve: Callable[[S], Awaitable[None]], stream: S) -> None:
+async def _serve_one(
+    serve: Callable[[S], Awaitable[None]], stream: S, spares: Spares
+) -> None:
     """Serve one connection; its faults are its own."""
     try:
         await serve(stream)
@@ -206,4 +233,7 @@ async def _serve_one(serve: Callable[[S], Awaitable[None]], stream: S) -> None:
         # No traceback: its texts may quote a thread.
         _LOG.error("connection failed: %s", type(exc).__name__, exc_info=False)
     finally:
-        await trio.aclose_forcefully(stream)
+        try:
+            await trio.aclose_forcefully(stream)
+        finally:
+            spares.lay_in()

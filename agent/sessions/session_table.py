@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Generic, Protocol, TypeVar
 
 from agent.access.scopes import LOCAL
-from agent.edge_limits import LOCAL_SESSIONS, RETRY_AFTER_MS
+from agent.edge_limits import LOCAL_SESSIONS, OWN_DESCRIPTORS, RETRY_AFTER_MS
 from transport.errors import Overloaded
 
 
@@ -26,6 +26,18 @@ class Seat(Protocol):
 
 
 S = TypeVar("S", bound=Seat)
+
+
+def sessions_within(descriptors: int, *, wanted: int, half_open: int) -> int:
+    """Return how many sessions devices may have, so that descriptors are left for the rest.
+
+    Each may have a file open beside its socket (an upload). `half_open`: connections
+    that have not proved themselves, which are gone in seconds and so count for a quarter
+    at most. An eighth is the devices' in any case.
+    """
+    strangers = min(half_open, descriptors // 4)
+    left = (descriptors - OWN_DESCRIPTORS - strangers) // 2
+    return max(1, min(wanted, max(left, descriptors // 8)))
 
 
 class SessionTable(Generic[S]):

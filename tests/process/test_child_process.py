@@ -1,5 +1,6 @@
 """Real children: started alone in their group, read to the end, stopped in order."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -7,6 +8,7 @@ import sys
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import trio
@@ -342,3 +344,43 @@ async def test_starting_many_at_once_and_stopping_them_leaves_nothing(
                 nursery.start_soon(partial(one))
     assert records_of(tmp_path / "r") == []
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def no_room(*_args: object) -> NoReturn:
+    raise OSError(errno.EMFILE, "too many open files")
+
+
+def open_files() -> int:
+    return len(os.listdir("/dev/fd"))
+
+
+@pytest.mark.parametrize("call", ["dup", "pidfd_open"])
+async def test_a_child_for_which_no_descriptor_is_left_is_gone_and_nobody_saw_it(
+    call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard, before = Heard(), open_files()
+    with trio.fail_after(240):
+        with monkeypatch.context() as full, pytest.raises(BinaryNotFoundError):
+            full.setattr(os, call, no_room)
+            async with open_child(launch(STUBBORN, tmp_path / "r"), heard.ears()):
+                pytest.fail("it cannot be watched")
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)  # noqa: ASYNC222 - no child is there to be waited for
+    assert (heard.pids, heard.ends) == ([], [])
+    assert open_files() == before
+
+
+async def test_a_child_ends_though_no_descriptor_is_left_to_look_at_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    heard = Heard()
+    with trio.fail_after(240):
+        async with open_child(launch(STUBBORN, tmp_path / "r"), heard.ears()) as child:
+            await heard.wait_for(b"ready")
+            monkeypatch.setattr(os, "listdir", no_room)
+            assert child.shells_alive(), "nobody knows, so it is asked again"
+            child.hurry()
+        monkeypatch.undo()
+    assert child.returncode == -signal.SIGKILL
+    assert records_of(tmp_path / "r") == []
+    assert "could not be looked for" in caplog.text

@@ -1,6 +1,7 @@
 """The accept loop: no descriptors left is a pause, a broken connection is its own fault."""
 
 import errno
+from functools import partial
 
 import pytest
 import trio
@@ -52,6 +53,30 @@ async def test_78_no_descriptors_left_is_a_pause(
     await served.wait()
     assert trio.current_time() - start == pytest.approx(2 * ACCEPT_PAUSE_S)
     await other.aclose()
+    nursery.cancel_scope.cancel()
+    await trio.lowlevel.checkpoint_if_cancelled()
+
+
+async def test_78_the_owner_s_door_has_descriptors_of_its_own_for_then(
+    nursery: trio.Nursery, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second, third = (trio.testing.memory_stream_pair()[0] for _ in range(3))
+    full = OSError(errno.EMFILE, "too many open files")
+    listener = Listener(full, first, full, second, *[full] * 100, third)
+    served: list[float] = []
+
+    async def serve(_stream: trio.abc.Stream) -> None:
+        served.append(trio.current_time())
+        await trio.sleep(5)
+
+    start = trio.current_time()
+    accept = partial(accept_forever, listener, serve, handler_nursery=nursery, spares=2)
+    nursery.start_soon(accept)
+    await trio.sleep(50)
+    # Those two take all spares; when they end, the spares are held and used again.
+    assert served[:2] == [start, start]
+    assert served[2] == pytest.approx(start + 98 * ACCEPT_PAUSE_S)
+    assert caplog.text.count("cannot accept") == 1, "said once a minute"
     nursery.cancel_scope.cancel()
     await trio.lowlevel.checkpoint_if_cancelled()
 
