@@ -29,6 +29,7 @@ GAPS_S: Final = 60.0
 LOCAL_SESSIONS: Final = 64  # admin.sock has its own, so devices cannot lock it out
 OPEN_S: Final = 10.0  # a device that proves itself opens its session, or is sent away
 UNSENT_A_DEVICE: Final = 4 * 1024 * 1024  # bytes of answers; above it nothing is read
+UNSENT_ALL: Final = 64 * 1024 * 1024  # of all devices: 16 that take nothing
 UNSENT_ANSWERS: Final = 32  # small answers that wait; then the session is not read
 INVALID_REQUESTS: Final = 20  # in INVALID_S: not a client of this protocol
 INVALID_S: Final = 60.0

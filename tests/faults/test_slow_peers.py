@@ -8,21 +8,27 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
 
+from agent.edge_limits import READS_AT_ONCE, UNSENT_A_DEVICE
 from agent.events.journal import Journal
+from agent.sessions.router import Call
 from tests.support.agents import House, open_agent, open_owner, pair_device
-from tests.support.edge import Peer, open_params
+from tests.support.edge import Bench, Peer, make_rights, open_params
 from tests.support.measures import in_time
 from tests.support.raw_devices import WIDE_DOORS, raw_devices
 from transport.client import Client
 from transport.errors import CloseCode, PeerClosedError, TransportError
 from transport.limits import SESSION_LIMITS
 from transport.protocol import turns
+from transport.protocol.base import WireModel
 from transport.protocol.gateway import GatewayStatus, GatewayStatusParams
 from transport.protocol.items import AgentMessage, ItemStatus
 from transport.protocol.methods import GATEWAY_STATUS, TURN_START
 
 RING = 512 * 1024
+CROWD = 16  # devices that take nothing
+SOME_ANSWERS = 8 * 1024 * 1024  # in place of 64 MiB
 
 
 def rss() -> int:
@@ -265,3 +271,50 @@ async def test_sixteen_devices_have_256_sessions_and_the_next_is_told_no(
                 while (await status(owner)).sessions == 257:
                     pass
                 await raw.session(devices[16], "in")
+
+
+class Large(WireModel):
+    """Nearly as large as a page may be."""
+
+    text: str = "x" * 250_000
+    more: str = "y" * 250_000
+
+
+async def test_devices_that_take_nothing_hold_so_much_together_and_the_rest_is_answered(
+    nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.app_servers.reads.UNSENT_ALL", SOME_ANSWERS)
+    bench, all_asked = Bench(nursery, sessions=CROWD + 1), trio.Event()
+
+    async def read(_call: Call, _params: Any) -> WireModel:
+        await all_asked.wait()
+        return Large()
+
+    async def connect(name: str, *, lame: bool) -> Peer:
+        streams = trio.testing.lockstep_stream_pair() if lame else None
+        rights = make_rights(device_id=name.ljust(16, "0"))
+        return await bench.connect(rights, streams=streams)
+
+    def held() -> int:
+        return sum(bench.edge.reads.unsent(one.device_id) for one in bench.table)
+
+    bench.handlers["thread/read"] = read
+    with trio.fail_after(240):
+        crowd = [await connect(f"{number:02}", lame=True) for number in range(CROWD)]
+        for peer in crowd:
+            for _ in range(16):
+                await peer.ask("thread/read", {"threadId": "t"})
+        all_asked.set()
+        await trio.testing.wait_all_tasks_blocked()
+        # A read that had begun, and one of each that had nothing yet.
+        most = SOME_ANSWERS + (READS_AT_ONCE + len(crowd)) * 512 * 1024
+        assert SOME_ANSWERS < held() <= most < CROWD * UNSENT_A_DEVICE
+        honest = await connect("ff", lame=False)
+        for _ in range(5):
+            assert "result" in await honest.call("thread/read", {"threadId": "t"})
+        assert held() <= most
+        for peer in crowd:
+            for _ in range(16):
+                assert "result" in await peer.receive()
+        await trio.testing.wait_all_tasks_blocked()
+        assert held() == 0

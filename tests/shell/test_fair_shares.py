@@ -9,7 +9,12 @@ from trio.testing import MockClock
 
 from agent.access.scopes import LOCAL as OWNER
 from agent.app_servers.reads import Reads
-from agent.edge_limits import READS_A_DEVICE, READS_AT_ONCE
+from agent.edge_limits import (
+    READS_A_DEVICE,
+    READS_AT_ONCE,
+    UNSENT_A_DEVICE,
+    UNSENT_ALL,
+)
 from agent.limits import OWNER_WRITERS, WRITERS, WRITERS_A_DEVICE
 from tests.support.door import LOCAL, device, open_house, send
 from transport.errors import Overloaded
@@ -85,3 +90,63 @@ async def test_devices_that_read_together_leave_room_for_the_owner_and_turns_for
         assert rounds <= 5, "at most a share of each is before it"
         nursery.cancel_scope.cancel()
     assert not hogs.reads._lines, "nothing is left of who has gone"  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_where_devices_take_nothing_who_holds_waits_and_who_takes_goes_on(
+    autojump_clock: MockClock,
+) -> None:
+    async with trio.open_nursery() as nursery:
+        hogs = Hogs(nursery)
+        lame = UNSENT_ALL // UNSENT_A_DEVICE
+        for number in range(lame):
+            hogs.reads.note_unsent(f"lame{number}", UNSENT_A_DEVICE)
+        hogs.reads.note_unsent(OWNER, UNSENT_A_DEVICE)  # not one of them
+        hogs.read("some", 1)
+        await trio.testing.wait_all_tasks_blocked()
+        assert hogs.reading == ["some"], "at the bound, and not above it"
+        hogs.reads.note_unsent("some", 1_000)
+        await trio.sleep(2)
+
+        hogs.read("some", 3)
+        hogs.read("lame0", 3)
+        hogs.read("honest", 3)
+        hogs.read(OWNER, 3)
+        await trio.testing.wait_all_tasks_blocked()
+        assert sorted(hogs.reading) == ["honest", *[OWNER] * 3]
+        hogs.reads.note_unsent("honest", 500_000)
+        await trio.sleep(2)
+        assert hogs.reading == [], "it has one answer, and is to take that first"
+        hogs.reads.note_unsent("honest", -500_000)
+        await trio.sleep(0.5)
+        assert hogs.reading == ["honest"], "one at a time"
+        await trio.sleep(1)
+        assert hogs.reading == ["honest"]
+        hogs.reads.note_unsent("some", -1_000)
+        await trio.testing.wait_all_tasks_blocked()
+        assert hogs.reading.count("some") == 3, "below the bound all go on"
+        assert hogs.reading.count("lame0") == 3
+        await trio.sleep(2)
+        hogs.reads.note_unsent(OWNER, -UNSENT_A_DEVICE)
+        for number in range(lame):
+            hogs.reads.note_unsent(f"lame{number}", -UNSENT_A_DEVICE)
+        assert not hogs.reads._lines, "nothing is left of who has gone"  # pyright: ignore[reportPrivateUsage]
+        assert not hogs.reads._reading  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_reads_that_began_together_pass_the_bound_of_all_by_what_reads_at_once(
+    autojump_clock: MockClock,
+) -> None:
+    """Whoever waited for a place among all looks again whether there still is room."""
+    async with trio.open_nursery() as nursery:
+        hogs = Hogs(nursery)
+        for number in range(8):
+            hogs.read(f"hog{number}", 200)
+        await trio.testing.wait_all_tasks_blocked()
+        hogs.reads.note_unsent("lame", UNSENT_ALL + 1)
+        before = list(hogs.reading)
+        assert len(before) == READS_AT_ONCE
+        for number in range(8):
+            hogs.reads.note_unsent(f"hog{number}", 1)
+        await trio.sleep(1.5)
+        assert hogs.reading == [], "those that had begun, and no more"
+        nursery.cancel_scope.cancel()

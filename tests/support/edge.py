@@ -140,14 +140,20 @@ class Bench:
     """The edge under test. Set `handlers[method]` before the first call of it."""
 
     def __init__(
-        self, nursery: trio.Nursery, *, journal: Journal | None = None
+        self,
+        nursery: trio.Nursery,
+        *,
+        journal: Journal | None = None,
+        sessions: int = 6,
     ) -> None:
         self._nursery = nursery
         self.feed = Feed(Journal() if journal is None else journal)
         self.handlers: dict[str, Handler] = {}
         self.seen: list[str] = []
         self.denied: list[tuple[str, str]] = []
-        self.table: SessionTable[Session] = SessionTable(most=6, most_per_device=4)
+        self.table: SessionTable[Session] = SessionTable(
+            most=sessions, most_per_device=4
+        )
         self.identity = PrivateKey.generate()
         self.edge = Edge(
             feed=self.feed,
