@@ -105,7 +105,7 @@ class ApprovalLedger:
         """
         self._entries.of(approval_id).way(digest, choice).reply(filled)
 
-    def answer(
+    def reply_to(
         self,
         approval_id: str,
         *,
@@ -115,11 +115,11 @@ class ApprovalLedger:
         at: int,
         filled: Filled = NOTHING_FILLED,
     ) -> Reply | None:
-        """Enter `answering`; write the reply before any checkpoint.
+        """Return what an answer tells Codex; once it is out, `note_sent`.
 
-        `None`: the same device repeats its answer, nothing more is to be sent; read
-        the state with `get`. Raises: NotFound, Conflict (digest), InvalidParams
-        (choice, or what goes with it), ApprovalClosed.
+        Changes nothing. `None`: the same device repeats its answer, nothing more is to
+        be sent; read the state with `get`. Raises: NotFound, Conflict (digest),
+        InvalidParams (choice, or what goes with it), ApprovalClosed.
         """
         entry = self._entries.of(approval_id)
         approval = entry.approval
@@ -133,15 +133,26 @@ class ApprovalLedger:
                 data={"approval": approval.wire()},
             )
         result = entry.way(digest, choice).reply(filled)
-        entry.given = given
-        entry.approval = approval.model_copy(
+        return Reply(request_id=entry.request_id, result=result)
+
+    def note_sent(
+        self,
+        approval_id: str,
+        *,
+        choice: str,
+        decided_by: str,
+        filled: Filled = NOTHING_FILLED,
+    ) -> None:
+        """Enter `answering`: an answer has left, with no checkpoint since `reply_to`."""
+        entry = self._entries.of(approval_id)
+        entry.given = print_of(choice, filled)
+        entry.approval = entry.approval.model_copy(
             update={
                 "state": ApprovalState.ANSWERING,
                 "decided_by": decided_by,
                 "choice": choice,
             }
         )
-        return Reply(request_id=entry.request_id, result=result)
 
     def confirmed(self, request_id: RequestId, at: int) -> list[RuntimeEvent]:
         """Take `serverRequest/resolved`: our answer arrived, or Codex asks no more."""

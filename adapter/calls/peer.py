@@ -37,6 +37,8 @@ from adapter.limits import REPLY_BYTES, REQUESTS_IN_FLIGHT, WRITE_S
 from adapter.runtime.acts import Guard
 
 OVERLOADED: Final = -32001
+Line = Callable[[], bytes | None]
+"""What is to be written, by a last look that may raise; `None`: nothing any more."""
 
 
 class Input(Protocol):
@@ -73,6 +75,10 @@ class _Waiting:
     gone: bool = False
     outcome: Answered | Failed | TooLong | None = None
     settled: trio.Event = field(default_factory=trio.Event)
+
+    def note_sent(self) -> None:
+        """From now on it may have been read."""
+        self.sent = True
 
 
 class Peer:
@@ -138,8 +144,10 @@ class Peer:
         """Send a request and return its result.
 
         `guard` is called right before the first byte is written, slot and write lock
-        already held, with no checkpoint in between; what it raises passes through and
-        nothing was sent. The deadline covers the waiting for the lock too.
+        already held, with no checkpoint in between, and again after each wait for a full
+        pipe; what it raises passes through and nothing was sent. A line that has begun
+        is finished, or its process is given up. The deadline covers the waiting for the
+        lock too.
 
         Raises: CodexOverloadedError (ours: at once), CodexRefusedError,
         NotDeliveredError, NoAnswerError, AnswerShapeError, AnswerTooLongError.
@@ -163,16 +171,23 @@ class Peer:
         """Send a notification. Raises: NotDeliveredError, NoAnswerError (half sent)."""
         await self._send(self._rpc.notification(method), _Waiting(method), None)
 
-    async def reply(self, decide: Callable[[], Reply | None]) -> None:
-        """Answer a request of Codex; `decide` runs right before the first byte.
+    async def reply(
+        self, decide: Callable[[], Reply | None], *, sent: Callable[[], None]
+    ) -> None:
+        """Answer a request of Codex: `decide` looks, and changes nothing.
 
-        So what it notes ("answering") and the writing have no checkpoint between them.
-        Raises: what `decide` raises; NotDeliveredError or NoAnswerError after it,
-        where the process just went.
+        It runs each time that the pipe may take something, and `sent` right after the
+        first byte, with no checkpoint in between. Until then nothing was answered,
+        whatever ends the waiting: what `decide` raises, NotDeliveredError, Cancelled.
+        After it: NoAnswerError, where the process just went.
         """
+
+        def line() -> bytes | None:
+            reply = decide()
+            return None if reply is None else self._line(reply)
+
         async with self._lock:
-            if (reply := decide()) is not None:
-                await self._write(self._line(reply), _Waiting("answer"), None)
+            await self._write("answer", line, sent)
 
     def reply_soon(self, reply: Reply) -> None:
         """Answer from a plain call: `serve_replies` writes it.
@@ -200,8 +215,8 @@ class Peer:
             self._has_replies = trio.Event()
             while self._replies:
                 try:
-                    waiting, line = _Waiting("answer"), self._replies[0]
-                    await self._send(line, waiting, None)
+                    line = self._replies[0]
+                    await self._send(line, _Waiting("answer"), None)
                     self._replies.popleft()
                     self._reply_bytes -= len(line)
                 except (NotDeliveredError, NoAnswerError):
@@ -209,29 +224,38 @@ class Peer:
                     self._reply_bytes = 0
 
     async def _send(self, line: bytes, waiting: _Waiting, guard: Guard | None) -> None:
-        async with self._lock:
-            await self._write(line, waiting, guard)
-
-    async def _write(self, line: bytes, waiting: _Waiting, guard: Guard | None) -> None:
-        written = await self._begin(line, waiting, guard)
-        if written < len(line):
-            await self._finish(memoryview(line)[written:], waiting.method)
-
-    async def _begin(self, line: bytes, waiting: _Waiting, guard: Guard | None) -> int:
-        """Write the first bytes; the guard looks again each time the pipe was full."""
-        while True:
-            if self._input is None:
-                raise NotDeliveredError(waiting.method)
+        def guarded() -> bytes:
             if guard is not None:
                 guard()
+            return line
+
+        async with self._lock:
+            await self._write(waiting.method, guarded, waiting.note_sent)
+
+    async def _write(self, method: str, line: Line, sent: Callable[[], None]) -> None:
+        rest = await self._begin(method, line, sent)
+        if rest:
+            await self._finish(rest, method)
+
+    async def _begin(
+        self, method: str, line: Line, sent: Callable[[], None]
+    ) -> memoryview:
+        """Write the first bytes, return the others; `line` looks anew at each try.
+
+        A pipe takes a short line (PIPE_BUF, 4 KiB on Linux) whole or not at all.
+        """
+        while True:
+            if self._input is None:
+                raise NotDeliveredError(method)
+            if (whole := line()) is None:
+                return memoryview(b"")
             try:
-                written = self._input.write_now(line)
-                if written:
-                    waiting.sent = True
-                    return written
+                if written := self._input.write_now(whole):
+                    sent()
+                    return memoryview(whole)[written:]
                 await self._input.wait_writable()
             except trio.BrokenResourceError as exc:
-                raise NotDeliveredError(waiting.method) from exc
+                raise NotDeliveredError(method) from exc
 
     async def _finish(self, rest: memoryview, method: str) -> None:
         """Write the rest of a line, cancelled or not: half a line would eat the next.

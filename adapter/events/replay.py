@@ -123,15 +123,20 @@ class Replay:
         if approval is None or given is None:
             return
         with suppress(ApprovalClosed, InvalidParams):  # too late, or not offered
-            reply = self.intake.ledger.answer(
+            choice, filled = given
+            reply = self.intake.ledger.reply_to(
                 approval.id,
                 digest=approval.digest,
-                choice=given[0],
+                choice=choice,
                 decided_by="device",
                 at=self.at,
-                filled=given[1],
+                filled=filled,
             )
-            self.replies += [reply] if reply else []
+            if reply is not None:
+                self.intake.ledger.note_sent(
+                    approval.id, choice=choice, decided_by="device", filled=filled
+                )
+                self.replies.append(reply)
 
 
 def _given(approval: Approval, result: Message) -> tuple[str, Filled] | None:

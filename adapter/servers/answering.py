@@ -1,6 +1,7 @@
 """A person's answer goes to Codex, and is confirmed. Trio shell. PROTOCOL.md section 5."""
 
 from contextlib import suppress
+from functools import partial
 
 import trio
 
@@ -25,13 +26,14 @@ async def give_answer(
 ) -> Approval:
     """Answer once; return when Codex confirmed, or after 15 s still answering.
 
-    Raises: what `guard` and the ledger raise.
+    Until the pipe takes it, it is not given: what `guard` and the ledger say is asked
+    again after each wait. Raises: what these raise.
     """
 
     def decide() -> Reply | None:
         if guard is not None:
             guard()
-        return server.ledger.answer(
+        return server.ledger.reply_to(
             approval_id,
             digest=digest,
             choice=choice,
@@ -40,9 +42,16 @@ async def give_answer(
             filled=filled,
         )
 
+    sent = partial(
+        server.ledger.note_sent,
+        approval_id,
+        choice=choice,
+        decided_by=decided_by,
+        filled=filled,
+    )
     # Where the process is going, its end withdraws what was sent.
     with suppress(NotDeliveredError, NoAnswerError):
-        await server.peer.reply(decide)
+        await server.peer.reply(decide, sent=sent)
     with trio.move_on_after(CONFIRM_S):
         await server.wait_until(lambda: not server.ledger.is_open(approval_id))
     approval = server.ledger.get(approval_id)

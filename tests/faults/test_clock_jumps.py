@@ -189,7 +189,7 @@ def test_an_approval_ends_at_its_deadline_however_the_clock_is_set(jump: int) ->
     assert ledger.expire(AT + jump) == ([], [])
     up = 300_000
     with pytest.raises(ApprovalClosed):
-        ledger.answer(
+        ledger.reply_to(
             approval.id,
             digest=approval.digest,
             choice="allow",

@@ -23,6 +23,8 @@ from adapter.errors import (
 from adapter.limits import WRITE_S
 from transport.background import open_background
 
+YES = Reply(request_id=0, result={"decision": "accept"})
+
 
 @dataclass
 class Pipe:
@@ -310,18 +312,74 @@ async def test_an_answer_is_decided_and_written_without_a_checkpoint() -> None:
     pipe = Pipe(counter=counter)
     peer = peer_with(pipe)
     decided: list[int] = []
+    noted: list[int] = []
 
     def decide() -> Reply:
         decided.append(counter.count)
-        return Reply(request_id=0, result={"decision": "accept"})
+        return YES
 
     trio.lowlevel.add_instrument(counter)
     try:
-        await peer.reply(decide)
+        await peer.reply(decide, sent=lambda: noted.append(counter.count))
     finally:
         trio.lowlevel.remove_instrument(counter)
-    assert decided == pipe.steps
+    assert decided == pipe.steps == noted
     assert pipe.lines == [{"id": 0, "result": {"decision": "accept"}}]
+
+
+async def test_an_answer_that_is_refused_while_the_pipe_is_full_is_not_given() -> None:
+    pipe = Pipe(room=0)
+    peer = peer_with(pipe)
+    revoked = False
+    sent: list[str] = []
+
+    def decide() -> Reply:
+        if revoked:
+            raise LookupError("revoked meanwhile")
+        return YES
+
+    async with running(
+        lambda: peer.reply(decide, sent=lambda: sent.append("sent"))
+    ) as ends:
+        revoked = True
+        pipe.give(1_000)
+        await wait_all_tasks_blocked()
+        assert isinstance(ends[0], LookupError)
+    assert not pipe.taken
+    assert not sent
+
+
+async def test_an_answer_that_never_left_was_not_given(
+    autojump_clock: MockClock,
+) -> None:
+    pipe = Pipe(room=0)
+    peer = peer_with(pipe)
+    sent: list[str] = []
+    with trio.move_on_after(20):
+        await peer.reply(lambda: YES, sent=lambda: sent.append("sent"))
+    pipe.broken = True
+    with pytest.raises(NotDeliveredError):
+        await peer.reply(lambda: YES, sent=lambda: sent.append("sent"))
+    assert not pipe.taken
+    assert not sent
+
+
+async def test_an_answer_that_has_begun_is_finished_whatever_is_decided_then() -> None:
+    pipe = Pipe(room=5)
+    peer = peer_with(pipe)
+    looks: list[str] = []
+    sent: list[str] = []
+
+    def decide() -> Reply:
+        looks.append("looked")
+        return YES
+
+    async with running(lambda: peer.reply(decide, sent=lambda: sent.append("sent"))):
+        assert sent
+        pipe.give(1_000)
+        await wait_all_tasks_blocked()
+    assert pipe.lines == [{"id": 0, "result": {"decision": "accept"}}]
+    assert (looks, sent) == (["looked"], ["sent"])
 
 
 async def test_a_refused_question_is_answered_from_the_reading_side() -> None:

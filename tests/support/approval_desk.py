@@ -60,7 +60,7 @@ class Desk:
         at: int = AT,
         filled: Filled = NOTHING_FILLED,
     ) -> Reply | None:
-        return self.ledger.answer(
+        reply = self.ledger.reply_to(
             approval.id,
             digest=digest or approval.digest,
             choice=choice,
@@ -68,6 +68,11 @@ class Desk:
             at=at,
             filled=filled,
         )
+        if reply is not None:
+            self.ledger.note_sent(
+                approval.id, choice=choice, decided_by=device, filled=filled
+            )
+        return reply
 
     def now(self, approval: Approval) -> Approval:
         found = self.ledger.get(approval.id)

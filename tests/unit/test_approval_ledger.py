@@ -111,7 +111,7 @@ def test_a_choice_that_is_not_offered_is_refused(choice: str) -> None:
 
 def test_an_unknown_approval_is_not_found() -> None:
     with pytest.raises(NotFound):
-        Desk().ledger.answer(
+        Desk().ledger.reply_to(
             "apr_guess", digest="x", choice="allow", decided_by="phone", at=AT
         )
 

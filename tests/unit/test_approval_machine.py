@@ -118,7 +118,7 @@ class Approvals(RuleBasedStateMachine):
         approval = self.ledger.get(self.begun[which % len(self.begun)])
         assert approval is not None
         try:
-            reply = self.ledger.answer(
+            reply = self.ledger.reply_to(
                 approval.id,
                 digest=approval.digest,
                 choice=choice,
@@ -130,6 +130,11 @@ class Approvals(RuleBasedStateMachine):
             assert self.ledger.get(approval.id) == approval  # a no changes nothing
             return
         assert choice in {offered.id for offered in approval.choices}
+        assert self.ledger.get(approval.id) == approval  # nor does a look
+        if reply is not None:
+            self.ledger.note_sent(
+                approval.id, choice=choice, decided_by=device, filled=filled
+            )
         given = (device, choice, filled)
         assert self.first.setdefault(approval.id, given) == given
         self.send(reply)
