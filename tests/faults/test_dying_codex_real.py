@@ -2,17 +2,22 @@
 
 import os
 import signal
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
-from functools import partial
 
 import pytest
 import trio
 
-from clients.cli.scripted_model import Rule
-from tests.support.agents import House, client_info
-from tests.support.codex import CodexHome, locking_versions, open_codex_home
-from tests.support.faulty_codex import Ear
+from tests.support.codex import locking_versions, open_codex_home
+from tests.support.killed_writers import (
+    RULES,
+    SLEEP,
+    STAGES,
+    new_thread,
+    open_ear,
+    open_stage,
+    spoke,
+    wait_stored,
+    writers,
+)
 from tests.support.leftovers import marked_processes
 from tests.support.real_agent import (
     lock_files,
@@ -30,135 +35,20 @@ from tests.support.served_agent import (
     unread,
     wait_gone,
 )
-from transport.background import open_background
-from transport.client import Client, open_client
+from transport.client import Client
 from transport.errors import OutcomeUnknown
-from transport.protocol import threads
 from transport.protocol.approvals import (
     ApprovalAnswerParams,
     ApprovalListParams,
     ApprovalState,
 )
-from transport.protocol.events import (
-    ApprovalRequested,
-    ApprovalResolved,
-    ItemCompleted,
-    ItemStarted,
-    TurnCompleted,
-    TurnStarted,
-)
+from transport.protocol.events import ApprovalRequested, ApprovalResolved, TurnCompleted
 from transport.protocol.gateway import RuntimePhase
-from transport.protocol.items import AgentMessage, Command
-from transport.protocol.methods import (
-    APPROVAL_ANSWER,
-    APPROVAL_LIST,
-    THREAD_START,
-    TURN_START,
-)
-from transport.protocol.turns import TextInput, TurnStatus
+from transport.protocol.methods import APPROVAL_ANSWER, APPROVAL_LIST, TURN_START
+from transport.protocol.turns import TurnStatus
 
 pytestmark = pytest.mark.codex
 NEWEST = locking_versions()[-1]
-SLEEP = "sleep 977"  # a command that must not outlive anybody
-
-
-def command(text: str = SLEEP, **more: object) -> dict[str, object]:
-    args = {"cmd": text, "yield_time_ms": 30_000, **more}
-    return {"call": "exec_command", "args": args}
-
-
-ASKING = command(sandbox_permissions="require_escalated", justification="why")
-RULES = (
-    Rule("at once", [[{"hold": "anything"}]]),
-    Rule("silent", [[{"hold": "all"}]]),
-    Rule("in the middle", [[{"partial": "some words that"}, {"hold": "the rest"}]]),
-    Rule("needs a yes", [[ASKING]]),
-    Rule("runs long", [[command()]]),
-    Rule("nearly done", [[{"msg": "all of it"}, {"hold": "the end"}]]),
-    Rule("in the background", [[command(f"{SLEEP} & sleep 0.1; echo up; wait")]]),
-    Rule("to stay", [[command(f"setsid {SLEEP} & sleep 0.1; echo up; wait")]]),
-)
-
-
-@asynccontextmanager
-async def open_ear(house: House) -> AsyncGenerator[Ear]:
-    """Another session, that only listens."""
-    ear = Ear()
-    info = client_info("ear", "e" * 32)
-    async with (
-        open_client(house.admin, info) as client,
-        open_background(partial(ear.listen, client)),
-    ):
-        yield ear
-
-
-@asynccontextmanager
-async def open_stage(
-    version: str,
-) -> AsyncGenerator[tuple[CodexHome, Client, Ear, int]]:
-    """An Agent on a real codex, its owner, another session, and the reader's pid."""
-    async with (
-        open_codex_home(*RULES) as home,
-        open_real_agent(home, version=version) as house,
-        open_local(house) as client,
-        open_ear(house) as ear,
-    ):
-        (reader,) = app_servers(os.getpid())
-        yield home, client, ear, reader
-
-
-async def new_thread(client: Client, home: CodexHome, text: str = "hello") -> str:
-    params = threads.ThreadStartParams(
-        cwd=str(home.workspace),
-        input=[TextInput(type="text", text=text)],
-        request_key="n" * 32,
-        wait_ms=20_000,  # a foreign codex may just say its version
-    )
-    started = await client.call(THREAD_START, params, timeout_s=60)
-    return started.thread.id
-
-
-async def wait_stored(home: CodexHome, text: str) -> None:
-    """Return when Codex has written a message of that text to its thread's file."""
-    files, line = home.home / "sessions", f'"text":"{text}"'
-    while not any(line in file.read_text() for file in files.rglob("*.jsonl")):  # noqa: ASYNC110 - nothing tells of a file
-        await trio.sleep(0.05)
-
-
-def writers(reader: int) -> list[int]:
-    """Return our app-servers but the reader."""
-    return [pid for pid in app_servers(os.getpid()) if pid != reader]
-
-
-def spoke(ear: Ear) -> bool:
-    return "some" in ear.text
-
-
-def asked(ear: Ear) -> bool:
-    return bool(ear.data(ApprovalRequested))
-
-
-def works(ear: Ear) -> bool:
-    return any(isinstance(one.item, Command) for one in ear.data(ItemStarted))
-
-
-def began(ear: Ear) -> bool:
-    return len(ear.data(TurnStarted)) > 1
-
-
-def said(ear: Ear) -> bool:
-    done = [one.item for one in ear.data(ItemCompleted)]
-    return any(isinstance(item, AgentMessage) and "all" in item.text for item in done)
-
-
-STAGES: dict[str, tuple[Callable[[Ear], bool], signal.Signals]] = {
-    "at once": (began, signal.SIGKILL),
-    "silent": (began, signal.SIGKILL),
-    "in the middle": (spoke, signal.SIGTERM),
-    "needs a yes": (asked, signal.SIGKILL),
-    "runs long": (works, signal.SIGABRT),
-    "nearly done": (said, signal.SIGKILL),
-}
 LONG = [
     pytest.param(stage, version, marks=pytest.mark.long)
     for version in locking_versions()
