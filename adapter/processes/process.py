@@ -14,7 +14,7 @@ import secrets
 import signal
 import subprocess
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import ExitStack, asynccontextmanager, closing, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -34,7 +34,7 @@ from adapter.limits import (
     SHELL_WAIT_S,
     STDOUT_CHUNK,
 )
-from adapter.processes.child_exit import ExitWatch
+from adapter.processes.child_exit import hold_exit, wait_exit
 from adapter.processes.identity import Identity
 from adapter.processes.input_pipe import InputPipe
 from adapter.processes.launch import Ears, Launch
@@ -88,7 +88,7 @@ class Child:
         assert self._popen.stdin is not None
         self.input = InputPipe(self._popen.stdin)
 
-    def _take_over(self) -> tuple[Sequence[int], ExitWatch]:
+    def _take_over(self) -> tuple[Sequence[int], int | None]:
         """Return descriptors of its output and its log, and what tells of its exit."""
         with ExitStack() as undo:
             fds: list[int] = []
@@ -97,9 +97,9 @@ class Child:
                 fds.append(os.dup(pipe.fileno()))
                 undo.callback(os.close, fds[-1])
                 pipe.close()
-            watch = ExitWatch(self.pid)
+            held = hold_exit(self.pid)
             undo.pop_all()
-        return fds, watch
+        return fds, held
 
     def _abandon(self) -> None:
         """End and reap it before anybody has seen it; it is some microseconds old."""
@@ -211,8 +211,7 @@ class Child:
 
     async def _wait_exit(self) -> None:
         """Wait for the exit and leave it unreaped, so that its pid stays its own."""
-        with closing(self._exit):
-            await self._exit.wait()
+        await wait_exit(self.pid, self._exit)
         self._exited.set()
         self._over.set()
 
