@@ -41,7 +41,8 @@ from tests.support.real_agent import (
     status,
     thread_ids,
 )
-from tests.support.thread_of_another import key, newest, open_house, texts_of
+from tests.support.real_threads import key
+from tests.support.thread_of_another import newest, open_house, texts_of
 from transport.errors import Conflict, NotFound, NotResumable
 from transport.protocol import thread_acts
 from transport.protocol.methods import (

@@ -12,7 +12,7 @@ from tests.support.codex import CodexHome, codex_binaries, open_codex_home
 from tests.support.foreign import open_foreign
 from tests.support.killing_codex import place_killing
 from tests.support.real_agent import open_local, open_real_agent, status, wait_lease
-from tests.support.thread_of_another import key
+from tests.support.real_threads import key
 from transport.client import Client
 from transport.errors import Conflict, NotFound, OutcomeUnknown
 from transport.protocol import thread_acts, threads

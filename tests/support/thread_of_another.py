@@ -14,11 +14,6 @@ from transport.protocol.methods import THREAD_READ
 from transport.protocol.turns import Turn
 
 
-def key(name: str) -> str:
-    """Return a request key."""
-    return name.ljust(32, "-")
-
-
 async def texts_of(home: CodexHome) -> list[str]:
     """Return what people said, in each request of the model its last."""
     return [one.user_texts[-1] for one in home.model.requests]
