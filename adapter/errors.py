@@ -76,6 +76,10 @@ def told_to_all(error: Exception) -> str:
     match error:
         case ChildExitedError() | NotRecordedError() | NotDeliveredError():
             return str(error)
+        case CodexChangedError():
+            return str(error)
+        case CodexGoneError():
+            return "codex is not there any more"
         case BinaryNotFoundError() | OSError():
             return "codex cannot be started"
         case _:
@@ -89,8 +93,36 @@ class ReaderFirstError(AdapterError):
     """
 
 
+class CodexGoneError(BinaryNotFoundError):
+    """The codex that ran is not there any more, and no other was found."""
+
+
+class CodexChangedError(AdapterError):
+    """A writer is another version, or on another home, than the reader: codex was updated
+    under a running Agent. Nothing was loaded; the reader is started anew."""
+
+    def __str__(self) -> str:
+        return "codex was updated and is started anew"
+
+
 class HandshakeFailedError(AdapterError):
     """The app-server refused or garbled `initialize`."""
+
+
+class OtherHomeError(HandshakeFailedError):
+    """The app-server works on another CODEX_HOME than the one that it was given."""
+
+    def __init__(self, asked: str, told: str) -> None:
+        super().__init__(asked, told)
+        self.asked = asked
+        self.told = told
+
+    def __str__(self) -> str:
+        return (
+            f"codex was given the CODEX_HOME {self.asked} and works in {self.told}, which "
+            "nobody here would watch. Look whether it is the codex that you mean, and "
+            "whether something sets another CODEX_HOME for it."
+        )
 
 
 class CodexRefusedError(AdapterError):

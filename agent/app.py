@@ -96,7 +96,8 @@ async def run_agent(
 
 async def _open_codex(config: Config) -> Runtime:
     """Return codex, with what an earlier Agent left alive of it ended."""
-    codex = await trio.to_thread.run_sync(find_codex, config.codex, os.environ)
+    find = partial(find_codex, config.codex, os.environ)
+    codex = await trio.to_thread.run_sync(find)
     records = config.state_dir / "processes"
     for left in await trio.to_thread.run_sync(sweep, records):
         _LOG.warning("ended what an earlier Agent had left: %s", left)
@@ -107,6 +108,7 @@ async def _open_codex(config: Config) -> Runtime:
         now_ms=wall_ms,
         up_ms=up_ms,
         approval_ms=config.approval_ms,
+        find=find,
     )
 
 

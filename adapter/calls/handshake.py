@@ -1,12 +1,13 @@
 """The first words with an app-server: initialize, initialized. Trio shell."""
 
+import os
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Final
 
 from adapter.calls.peer import Peer
 from adapter.calls.versions import version_of
-from adapter.errors import AdapterError, HandshakeFailedError
+from adapter.errors import AdapterError, HandshakeFailedError, OtherHomeError
 from adapter.limits import INITIALIZE_S
 
 NAME: Final = "threadgate"  # becomes the `originator` of threads that we start
@@ -39,6 +40,15 @@ async def greet(peer: Peer) -> Greeting:
     if version is None or not isinstance(home, str):
         raise HandshakeFailedError(f"unexpected answer to initialize: {answer!r:.200}")
     return Greeting(version=version, home=home)
+
+
+def check_home(asked: str | None, told: str) -> None:
+    """Raise OtherHomeError where a home was named and another one is told.
+
+    Links are followed: what is asked and told may be two names of one folder.
+    """
+    if asked and os.path.realpath(asked) != os.path.realpath(told):
+        raise OtherHomeError(asked, told)
 
 
 def own_version() -> str:

@@ -12,3 +12,8 @@ class RuntimeInfo:
     pid: int
     home: str
     locks_threads: bool
+
+    def agrees_with(self, other: "RuntimeInfo") -> bool:
+        """Whether both are one program on one home: what holds for one holds for both."""
+        mine = (self.name, self.version, self.home, self.locks_threads)
+        return mine == (other.name, other.version, other.home, other.locks_threads)

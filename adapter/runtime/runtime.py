@@ -4,11 +4,13 @@ One *reader* that never loads a thread, and a *writer* for each thread that we w
 (PROTOCOL.md section 3). Both tell what happens as `events`, by a plain call.
 """
 
+from collections.abc import Collection
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from adapter.runtime.acts import Guard
 from adapter.runtime.events import Emit
+from adapter.runtime.program import RuntimeInfo
 from adapter.runtime.reader import Reader
 from adapter.runtime.writer import ThreadWriter
 
@@ -18,15 +20,21 @@ class Runtime(Protocol):
 
     def open_reader(self, emit: Emit) -> AbstractAsyncContextManager[Reader]:
         """Start the reader; inside, it is initialized. A dead reader leaves the block
-        with `ChildExitedError`."""
+        with `ChildExitedError`, one that a writer differs from with `CodexChangedError`.
+        """
         ...
 
     def open_writer(
         self, emit: Emit, *, guard: Guard
     ) -> AbstractAsyncContextManager[ThreadWriter]:
-        """Start a writer; inside, it is initialized, and nothing is loaded. When it dies
+        """Start a writer; inside, it is initialized, the same program as the reader
+        (else `CodexChangedError`), and nothing is loaded. When it dies
         it has closed what was open (items, turn, approvals) and the block is left with
         `ChildExitedError`."""
+        ...
+
+    def writer_programs(self) -> Collection[RuntimeInfo]:
+        """Return what our writers that live now are: an update may have come since."""
         ...
 
     def own_pids(self) -> set[int]:

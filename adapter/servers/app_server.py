@@ -13,7 +13,7 @@ import trio
 from adapter.approvals.approvals import ApprovalLedger
 from adapter.approvals.replies import Asked as Taken
 from adapter.calls.commands import Command
-from adapter.calls.handshake import greet
+from adapter.calls.handshake import check_home, greet
 from adapter.calls.jsonrpc import Asked, Json, Unread
 from adapter.calls.peer import Listener, Peer
 from adapter.calls.reading_commands import loaded_threads
@@ -241,7 +241,8 @@ async def open_app_server(
     `guard`: looks right before it is started; without one it only reads.
 
     Raises: what `guard` raises (nothing was started), BinaryNotFoundError,
-    HandshakeFailedError, ChildExitedError (also later: it leaves the block).
+    HandshakeFailedError (OtherHomeError), ChildExitedError (also later: it leaves the
+    block).
     """
     server = AppServer(setup, emit, pids)
     launch = setup.launch(name, only_reads=guard is None)
@@ -253,6 +254,7 @@ async def open_app_server(
             open_background(server.serve_deadlines),
         ):
             greeting = await greet(server.peer)
+            check_home(setup.environ.get("CODEX_HOME"), greeting.home)
             server.traits = traits_of(greeting.version)
             server.info = RuntimeInfo(
                 name=RUNTIME,

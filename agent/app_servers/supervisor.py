@@ -7,7 +7,7 @@ every change through `on_change`.
 import logging
 import random
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NoReturn
 
 import trio
 
@@ -85,8 +85,16 @@ class Supervisor:
 
     @property
     def ours_lock(self) -> bool:
-        """Whether our codex takes thread locks; no before anybody knows."""
-        return self._info is not None and self._info.locks_threads
+        """Whether our codex takes thread locks; no before anybody knows.
+
+        Each of our writers has to: one may be older than an update.
+        """
+        ours = (self._info, *self._runtime.writer_programs())
+        return all(one is not None and one.locks_threads for one in ours)
+
+    def is_current(self, program: RuntimeInfo) -> bool:
+        """Whether a writer of ours is what the reader is: no update came since."""
+        return self._info is not None and program.agrees_with(self._info)
 
     @property
     def reader(self) -> Reader:
@@ -116,7 +124,7 @@ class Supervisor:
                 async with self._runtime.open_reader(self.tell) as reader:
                     self._ready(reader)
                     served = True
-                    await trio.sleep_forever()
+                    await self._serve_until_left()
             except Exception as exc:  # noqa: BLE001 - no fault of it may end the Agent
                 jitter = random.random()  # noqa: S311 - no secret
                 pause = policy.failed(now_s=trio.current_time(), jitter=jitter)
@@ -125,6 +133,12 @@ class Supervisor:
             finally:
                 self._reader = None
             await trio.sleep(pause)
+
+    async def _serve_until_left(self) -> NoReturn:
+        try:
+            await trio.sleep_forever()
+        finally:
+            self._reader = None  # nobody begins anything with it while it ends
 
     async def _hold(self) -> None:
         while self.hold_s is not None and (pause := self.hold_s()) > 0:  # noqa: ASYNC110 - nothing tells when a process has grown old enough

@@ -9,6 +9,8 @@ from adapter.errors import (
     AnswerTooLongError,
     BinaryNotFoundError,
     ChildExitedError,
+    CodexChangedError,
+    CodexGoneError,
     CodexOverloadedError,
     CodexRefusedError,
     DiedUnansweredError,
@@ -221,6 +223,19 @@ def failed_before(exc: AdapterError, *, thread_id: str, at_ms: int) -> Refusal:
             return Timeout("Codex did not answer in time; nothing was done. Try again.")
         case NotRecordedError():
             return storage_failed("list of processes")
+        case CodexChangedError():
+            return _down(
+                "Codex was updated on the workstation; nothing was sent. It is being "
+                "started anew: try again in a moment.",
+                at_ms=at_ms,
+            )
+        case CodexGoneError():
+            return _down(
+                "Codex is not on the workstation any more: it was moved or removed, and "
+                "nothing was sent. Install it there, or name its binary in THREADGATE_CODEX "
+                "or in the config file; `threadgate doctor` says where was looked.",
+                at_ms=at_ms,
+            )
         case BinaryNotFoundError():  # it is being updated, or was removed
             return writer_down("it cannot be started", at_ms=at_ms)
         case ReaderFirstError():

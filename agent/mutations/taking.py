@@ -72,7 +72,8 @@ class Taking:
     async def _fits(
         self, caller: Caller, wanted: Wanted, lease: Lease, flight: Flight
     ) -> bool:
-        """Whether a held writer knows all that is on the disk; else it is too old.
+        """Whether a held writer is what the reader is, and knows all that is on the disk;
+        else it is too old.
 
         Raises: Conflict (running, lastTurn), Forbidden.
         """
@@ -80,6 +81,8 @@ class Taking:
         check_idle(lease)
         await self._way.pool.settle(lease)
         check_idle(lease)
+        if not self._way.supervisor.is_current(lease.writer.info):
+            return False
         newest = await self._way.newest.read(wanted.thread_id)
         told = newest.id if newest else None
         known = lease.writer.last_turn_id

@@ -15,6 +15,7 @@ from tests.support.door import (
     HOLDER,
     LOCAL,
     OLD_CLI,
+    House,
     open_house,
     send,
 )
@@ -192,3 +193,50 @@ async def test_with_a_codex_that_takes_no_locks_any_engine_closes_the_gate(
         with pytest.raises(CodexUnavailable) as caught:
             await house.door.admission.start_turn(LOCAL, send())
         assert caught.value.data["gate"]["reason"] == "writerWithoutLock"
+
+
+async def updated(house: House) -> None:
+    """Let the reader come back as a newer codex, which takes locks."""
+    runtime = house.runtime
+    runtime.info = replace(runtime.info, version="0.171.0", locks_threads=True)
+    runtime.readers[-1].die()
+    while house.door.keeper.is_open:
+        await house.door.keeper.changed.wait()
+    await house.door.keeper.wait_open()
+
+
+async def test_a_writer_that_an_update_left_behind_takes_no_new_message(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        house.runtime.add("thr", "t1")
+        await house.door.admission.start_turn(LOCAL, send())
+        (old,) = house.runtime.live
+        await updated(house)
+        old.finish_turn(TurnStatus.COMPLETED)
+        await house.door.admission.start_turn(LOCAL, send(key=OTHER_KEY))
+        (new,) = house.runtime.live
+        assert (new.info.version, old.reaped) == ("0.171.0", True)
+
+
+async def test_a_writer_without_locks_counts_also_where_the_reader_takes_them(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """An update brought the locks; what runs since before it has none."""
+    runtime = FakeRuntime(version="0.145.0", locks_threads=False)
+    async with open_house(tmp_path, runtime=runtime) as house:
+        runtime.add("thr", "t1")
+        runtime.add("other", "o1")
+        await house.door.admission.start_turn(LOCAL, send())
+        (old,) = runtime.live
+        await updated(house)
+        house.watch.foreign.append(replace(OLD_CLI, locks=True))
+        with pytest.raises(CodexUnavailable) as caught:
+            house.door.keeper.check("other")
+        assert caught.value.data["gate"]["reason"] == "writerWithoutLock"
+        old.finish_turn(TurnStatus.COMPLETED)
+        await trio.sleep(1)
+        assert not runtime.live
+        house.door.keeper.look()
+        await trio.sleep(0.3)
+        house.door.keeper.check("other")

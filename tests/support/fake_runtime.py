@@ -99,6 +99,10 @@ class FakeRuntime:
         """Writers whose process has not been reaped."""
         return [writer for writer in self.writers if not writer.reaped]
 
+    def writer_programs(self) -> list[RuntimeInfo]:
+        """What the writers that live now are."""
+        return [writer.info for writer in self.live]
+
     def own_pids(self) -> set[int]:
         """Processes of ours now alive."""
         return {writer.info.pid for writer in self.live}

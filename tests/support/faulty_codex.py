@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 import trio
 
+from adapter.calls.versions import PINNED
 from adapter.codex import CodexRuntime
 from agent.app import Running, run_agent
 from agent.clocks import up_ms, wall_ms
@@ -197,7 +198,8 @@ class Faulty:
     folder: Path
 
     def play(self, *, start: Steps = (), answers: object = None, **on: Any) -> None:
-        """From the next process on codex plays this (see `idle_thread`)."""
+        """From the next process on codex plays this (see `idle_thread`); `version`: as
+        which it says that it runs."""
         play_next(self.folder, start=start, answers=answers, **on)
 
     def sent(self, method: str) -> int:
@@ -206,11 +208,21 @@ class Faulty:
 
 
 def play_next(
-    folder: Path, *, start: Steps = (), answers: object = None, **on: Any
+    folder: Path,
+    *,
+    start: Steps = (),
+    answers: object = None,
+    version: str = PINNED,
+    **on: Any,
 ) -> None:
     """Write the script that the next process plays, in one step."""
     staged = folder.with_name("staged")
-    script = {"on": idle_thread(**on), "start": start, "answers": answers or {}}
+    script = {
+        "version": version,
+        "on": idle_thread(**on),
+        "start": start,
+        "answers": answers or {},
+    }
     place_fake(staged, script)
     os.replace(staged / "script.json", folder / "script.json")
 
