@@ -19,13 +19,17 @@ SCRIPTS: Final = (
 
 @dataclass(kw_only=True)
 class Message:
-    """One message under its key, and what was said of it, in order."""
+    """One message under its key, and what was said of it, in order.
+
+    `pending`: it went into a turn whose model had not taken it when that was said.
+    """
 
     name: str
     device: int
     params: TurnStartParams
     said: list[str] = field(default_factory=list[str])
     taken_back: bool = False
+    pending: bool = False
 
     @property
     def queue_id(self) -> str | None:

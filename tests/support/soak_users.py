@@ -26,7 +26,7 @@ from transport.protocol.methods import (
     TURN_START,
 )
 from transport.protocol.queue import QueueDeleteParams
-from transport.protocol.turns import TextInput, Turn, TurnStartParams
+from transport.protocol.turns import TextInput, Turn, TurnStartParams, TurnStatus
 
 Point = tuple[str, str]  # thread, turn
 
@@ -150,6 +150,7 @@ class Users:
                 outcome = f"queued {result.queued.queue_id}"
             else:
                 outcome = f"turn {result.sent.id}"
+                message.pending = message.pending or bool(result.pending)
         told = outcome if outcome.startswith("no ") else outcome.split()[0]
         self.outcomes[told] += 1
         message.heard(outcome)
@@ -174,7 +175,8 @@ class Users:
         """Stop one of the turns that a device shows as running."""
         device = self._rng.randrange(len(self._world.targets))
         view = self.views.get(device)
-        running = [p for p, s in (view.turns if view else {}).items() if s == "running"]
+        shown = view.turns if view else {}
+        running = [p for p, s in shown.items() if s == TurnStatus.IN_PROGRESS]
         if not running:
             return
         thread, turn = self._rng.choice(running)

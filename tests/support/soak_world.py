@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -15,7 +15,7 @@ from tests.support.foreign import open_foreign
 from tests.support.served_agent import ServedAgent, open_served_agent
 from tests.support.soak_line import Line
 from transport.client import Client, Target, open_client
-from transport.errors import Refusal, TransportError
+from transport.errors import Refusal, TransportError, UnreachableError
 from transport.keys import load_identity
 from transport.protocol import admin
 from transport.protocol.methods import GATEWAY_UNLOCK
@@ -93,12 +93,17 @@ class World:
 
     @asynccontextmanager
     async def owner(self) -> AsyncGenerator[Client]:
-        """Connect at the workstation's own door."""
-        await self.up.wait()
-        assert self.agent is not None
-        async with open_client(
-            self.agent.admin, client_info("owner", "o" * 32)
-        ) as owner:
+        """Connect at the workstation's own door; an Agent that just ends is no Agent."""
+        info = client_info("owner", "o" * 32)
+        async with AsyncExitStack() as stack:
+            while True:
+                await self.up.wait()
+                assert self.agent is not None
+                with suppress(UnreachableError):
+                    opening = open_client(self.agent.admin, info)
+                    owner = await stack.enter_async_context(opening)
+                    break
+                await trio.sleep(0.05)
             yield owner
 
     async def unlock(self) -> None:
