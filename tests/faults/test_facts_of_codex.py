@@ -188,7 +188,7 @@ async def test_acts_on_a_thread_whose_turn_runs_pass_it_or_wait(version: str) ->
             await client.call(THREAD_ARCHIVE, archive, timeout_s=60)
             assert (await status(client)).leases == [], "our writer has ended first"
             with pytest.raises((NotResumable, NotFound)):  # an old one does not say why
-                more = send_params(thread, "more", key="more")
+                more = send_params(thread, "more", key="more", wait_ms=20_000)
                 await client.call(TURN_START, more, timeout_s=60)
             back = thread_acts.ThreadUnarchiveParams(
                 thread_id=thread, request_key=key("back")

@@ -53,6 +53,7 @@ async def test_a_kill_right_behind_the_answer_is_no_conflict_and_sends_nothing_t
                     thread,
                     f"after {ms}",
                     key=f"after{ms}",
+                    wait_ms=20_000,
                     expected_last_turn_id=expected,
                 )
                 going = await client.call(TURN_START, after, timeout_s=60)
