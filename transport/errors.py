@@ -37,6 +37,7 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a fault
     """A typed answer of "no". `message` says to a person what to do.
 
     `data` holds plain wire values (camelCase keys), as section 7 lists them per code.
+    `whole`: what who sits at the workstation is told in its place; it may name paths.
     """
 
     code: ClassVar[ErrorCode] = ErrorCode.INTERNAL
@@ -54,6 +55,7 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a fault
         self.message = message
         self.data: dict[str, Any] = dict(data or {})
         self.retry_after_ms = retry_after_ms
+        self.whole: Refusal | None = None
         if retryable is not None:
             self.retryable = retryable
 

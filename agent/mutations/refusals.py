@@ -1,11 +1,13 @@
 """From a runtime's error to what a client is told. Sans-IO. PROTOCOL.md section 7.
 
-Every refusal says what to do, and names the other writer where it is known.
+Every refusal says what to do, and names the other writer where it is known. Codex's own
+words may name paths: devices are told a sentence of ours, the workstation the whole.
 """
 
 from adapter.calls.refusals import not_offered
 from adapter.errors import (
     AdapterError,
+    AnswerShapeError,
     AnswerTooLongError,
     BinaryNotFoundError,
     ChildExitedError,
@@ -24,6 +26,7 @@ from adapter.errors import (
     ThreadLockedError,
     ThreadUnknownError,
     TurnUnknownError,
+    told_at_start,
     told_to_all,
 )
 from adapter.limits import ANSWER_BYTES
@@ -54,6 +57,8 @@ from transport.protocol.turns import Turn
 
 _MESSAGE = 2_000  # characters of a runtime's own words (PROTOCOL.md section 7)
 LOCK_RETRY_MS = 5_000
+_ASK_THERE = "who asks at the workstation is told why"
+_ODD = "Codex answered in a way that we do not understand"
 
 
 def thread_not_found(thread_id: str) -> NotFound:
@@ -154,8 +159,16 @@ def storage_failed(what: str) -> Internal:
 def writer_down(reason: str, *, at_ms: int) -> CodexUnavailable:
     """An app-server of ours could not be started, or died before the act."""
     return _down(
-        f"Codex ended before anything was sent ({reason[:200]}). Try again.",
+        f"Codex ended before anything was sent ({reason[:_MESSAGE]}). Try again.",
         at_ms=at_ms,
+    )
+
+
+def start_failed(exc: ChildExitedError, *, at_ms: int) -> Refusal:
+    """An app-server of ours ended before it had read any thread."""
+    return _brief(
+        writer_down(told_to_all(exc), at_ms=at_ms),
+        writer_down(told_at_start(exc), at_ms=at_ms),
     )
 
 
@@ -189,9 +202,11 @@ def failed_before(exc: AdapterError, *, thread_id: str, at_ms: int) -> Refusal:
         case CodexOverloadedError():
             return Overloaded("Codex has too much to do right now. Try again.")
         case CodexRefusedError(method="thread/resume"):
-            return NotResumable(
-                f"Codex does not continue this thread: {exc.message[:_MESSAGE]}",
-                data={"threadId": thread_id},
+            said = "Codex does not continue this thread"
+            data = {"threadId": thread_id}
+            return _brief(
+                NotResumable(f"{said}; {_ASK_THERE}", data=data),
+                NotResumable(f"{said}: {exc.message[:_MESSAGE]}", data=data),
             )
         case CodexRefusedError() if not_offered(exc):
             return UnavailableFeature(
@@ -200,13 +215,9 @@ def failed_before(exc: AdapterError, *, thread_id: str, at_ms: int) -> Refusal:
                 data={"feature": exc.method},
             )
         case CodexRefusedError():
-            return RuntimeFailure(
-                f"Codex refused: {exc.message[:_MESSAGE]}",
-                data={
-                    "method": exc.method,
-                    "code": exc.code,
-                    "message": exc.message[:_MESSAGE],
-                },
+            return _brief(
+                _runtime_failure("Codex refused", _ASK_THERE, exc),
+                _runtime_failure("Codex refused", exc.message[:_MESSAGE], exc),
             )
         case DiedUnansweredError():
             return _down(
@@ -230,23 +241,48 @@ def failed_before(exc: AdapterError, *, thread_id: str, at_ms: int) -> Refusal:
                 at_ms=at_ms,
             )
         case CodexGoneError():
-            return _down(
-                "Codex is not on the workstation any more: it was moved or removed, and "
-                "nothing was sent. Install it there, or name its binary in THREADGATE_CODEX "
-                "or in the config file; `threadgate doctor` says where was looked.",
-                at_ms=at_ms,
+            return _brief(
+                _down(
+                    "Codex is not on the workstation any more: it was moved or removed, "
+                    "and nothing was sent. Install it there, or name its binary in "
+                    "THREADGATE_CODEX or in the config file; `threadgate doctor` says "
+                    "where was looked.",
+                    at_ms=at_ms,
+                ),
+                _down(f"Nothing was sent: {exc}"[:_MESSAGE], at_ms=at_ms),
             )
-        case BinaryNotFoundError():  # it is being updated, or was removed
-            return writer_down("it cannot be started", at_ms=at_ms)
+        case BinaryNotFoundError():  # it is just being updated, or may not be run
+            return _brief(
+                writer_down("it cannot be started", at_ms=at_ms),
+                writer_down(str(exc), at_ms=at_ms),
+            )
         case ReaderFirstError():
             return writer_down("it is being started", at_ms=at_ms)
         case ChildExitedError() | NotDeliveredError() | HandshakeFailedError():
-            return writer_down(told_to_all(exc), at_ms=at_ms)
-        case _:
-            return RuntimeFailure(
-                f"Codex answered in a way that we do not understand: {exc}"[:_MESSAGE],
-                data={"method": "", "code": 0, "message": str(exc)[:_MESSAGE]},
+            return _brief(
+                writer_down(told_to_all(exc), at_ms=at_ms),
+                writer_down(str(exc), at_ms=at_ms),
             )
+        case AnswerShapeError():  # our own words, and nothing of what it holds
+            return _runtime_failure(_ODD, str(exc)[:_MESSAGE], exc)
+        case _:
+            return _brief(
+                _runtime_failure(_ODD, _ASK_THERE, exc),
+                _runtime_failure(_ODD, str(exc)[:_MESSAGE], exc),
+            )
+
+
+def _brief(told: Refusal, whole: Refusal) -> Refusal:
+    """Return what devices are told; at the workstation it is the whole."""
+    told.whole = whole
+    return told
+
+
+def _runtime_failure(said: str, why: str, exc: AdapterError) -> RuntimeFailure:
+    data: dict[str, object] = {"method": "", "code": 0, "message": why}
+    if isinstance(exc, CodexRefusedError):
+        data |= {"method": exc.method, "code": exc.code}
+    return RuntimeFailure(f"{said}: {why}", data=data)
 
 
 def is_lock(exc: AdapterError) -> bool:

@@ -6,7 +6,7 @@ PROTOCOL.md section 3, "The way". The steps themselves: `turn_start`, `thread_st
 
 from collections.abc import Awaitable, Callable
 
-from adapter.errors import AdapterError, ChildExitedError, told_at_start, told_to_all
+from adapter.errors import AdapterError, ChildExitedError
 from adapter.runtime.acts import Guard
 from adapter.runtime.events import Emit, Emitted
 from adapter.runtime.threads import Loaded, Wishes
@@ -22,7 +22,7 @@ from agent.limits import OURS_KEPT
 from agent.mutations.carry import Carrier
 from agent.mutations.inputs import Inputs
 from agent.mutations.newest_turn import NewestTurns
-from agent.mutations.refusals import failed_before, writer_down
+from agent.mutations.refusals import failed_before, start_failed, writer_down
 from agent.records.flight import Flight
 from agent.records.key_row import KeyRow
 from agent.records.ledger import Ledger
@@ -111,8 +111,7 @@ class Way:
         except Overloaded as refusal:
             raise self._shown(caller, refusal) from None
         except ChildExitedError as exc:  # it had not loaded the thread yet
-            why = told_at_start(exc) if caller.is_local else told_to_all(exc)
-            raise writer_down(why, at_ms=self._now_ms()) from exc
+            raise start_failed(exc, at_ms=self._now_ms()) from exc
         except AdapterError as exc:
             raise self.failed_before(exc, thread_id or "") from exc
 

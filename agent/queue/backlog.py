@@ -73,9 +73,14 @@ class Backlog:
             self.tell(row.thread_id)
         await self.forget([row.queue_id])
 
-    async def drop(self, row: Waiting, code: str, why: str) -> None:
-        """It will not be delivered; everybody who sees the thread is told."""
-        await self._drop([row], code, why)
+    async def drop(
+        self, row: Waiting, code: str, why: str, *, whole: str | None = None
+    ) -> None:
+        """It will not be delivered; everybody who sees the thread is told.
+
+        `whole`: what the workstation is told in place of `why`.
+        """
+        await self._drop([row], code, why, whole)
 
     async def drop_old(self) -> None:
         """Drop what is past its time; try again what the disk would not forget."""
@@ -101,24 +106,31 @@ class Backlog:
         self.withdraw(device_id)
         await self.forget([])
 
-    async def _drop(self, rows: list[Waiting], code: str, why: str) -> None:
+    async def _drop(
+        self, rows: list[Waiting], code: str, why: str, whole: str | None = None
+    ) -> None:
         rows = [
             row
             for row in rows
             if row.stored and self.book.take(row.queue_id) is not None
         ]
-        self._say(rows, code, why)
+        self._say(rows, code, why, whole)
         await self.forget([row.queue_id for row in rows])
 
-    def _say(self, rows: list[Waiting], code: str, why: str) -> None:
+    def _say(
+        self, rows: list[Waiting], code: str, why: str, whole: str | None = None
+    ) -> None:
         for row in rows:
-            data = Notice(
-                level=NoticeLevel.WARNING,
-                code=code,
-                message=f"{why} (queue id {row.queue_id})",
-                thread_id=row.thread_id,
+            brief = _notice(row, code, why)
+            data = brief if whole is None else _notice(row, code, whole)
+            self._emit(
+                Emitted(
+                    at=self._now_ms(),
+                    thread_id=row.thread_id,
+                    data=data,
+                    public=None if data == brief else brief,
+                )
             )
-            self._emit(Emitted(at=self._now_ms(), thread_id=row.thread_id, data=data))
         for thread_id in dict.fromkeys(row.thread_id for row in rows):
             self.tell(thread_id)
 
@@ -145,3 +157,12 @@ class Backlog:
 
 def _nobody() -> None:
     """Nobody delivers yet."""
+
+
+def _notice(row: Waiting, code: str, why: str) -> Notice:
+    return Notice(
+        level=NoticeLevel.WARNING,
+        code=code,
+        message=f"{why} (queue id {row.queue_id})",
+        thread_id=row.thread_id,
+    )

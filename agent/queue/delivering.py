@@ -176,8 +176,11 @@ class Delivering:
     async def _refused(self, row: Waiting, refusal: Refusal) -> None:
         why = _waits_for(refusal)
         if why is None:
-            said = f"A queued message was refused and dropped: {refusal.message}"
-            await self._backlog.drop(row, "queueRefused", said)
+            said = "A queued message was refused and dropped: "
+            brief, whole = refusal.message, (refusal.whole or refusal).message
+            await self._backlog.drop(
+                row, "queueRefused", said + brief, whole=said + whole
+            )
             return
         self._wait(row, why, QUEUE_SLOW_S if why in _SLOW else QUEUE_RETRY_S)
 

@@ -144,7 +144,7 @@ class Calls:
                 self._count_invalid()
             elif isinstance(refusal, Forbidden):
                 self._denied(self._session.device_id, request.method)
-            self._refuse(request.id, refusal)
+            self._refuse(request.id, self._told(refusal))
         except Exception as exc:  # noqa: BLE001 - one request's fault is not the session's
             self._refuse(request.id, refusal_for(exc, request.method))
         else:
@@ -172,6 +172,12 @@ class Calls:
         if len(answer) > self._limits.frame_out:
             raise LocalProtocolError(f"an answer of {len(answer)} bytes")
         return answer
+
+    def _told(self, refusal: Refusal) -> Refusal:
+        """Codex's words and the paths in them are for the workstation alone."""
+        if self._session.rights.caller.is_local and refusal.whole is not None:
+            return refusal.whole
+        return refusal
 
     def _refuse(self, call_id: int, refusal: Refusal) -> None:
         self._answer(call_id, pack({"id": call_id, "error": refusal.wire()}))

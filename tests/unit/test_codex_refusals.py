@@ -10,6 +10,7 @@ from adapter.errors import (
     CodexChangedError,
     CodexGoneError,
     CodexRefusedError,
+    HandshakeFailedError,
     NotRecordedError,
     OtherHomeError,
     ReaderFirstError,
@@ -110,6 +111,31 @@ def test_a_writer_that_cannot_be_started_now_is_worth_another_try(
     assert isinstance(refused, CodexUnavailable)
     assert refused.retryable
     assert "/opt" not in refused.message
+
+
+WORDS = "/home/ann/.codex/config.toml:16: unclosed array"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        BinaryNotFoundError(WORDS),
+        CodexGoneError(WORDS),
+        CodexRefusedError("thread/resume", -32600, WORDS),
+        CodexRefusedError("turn/start", -32600, WORDS),
+        HandshakeFailedError(WORDS),
+        OtherHomeError(WORDS, "/opt/.codex"),
+        AdapterError(WORDS),
+    ],
+)
+def test_what_codex_says_itself_is_for_the_workstation_alone(
+    error: AdapterError,
+) -> None:
+    told = failed_before(error, thread_id=ID, at_ms=0)
+    assert "/home" not in str(told.wire())
+    assert told.whole is not None
+    assert WORDS in told.whole.message
+    assert (told.whole.code, told.whole.retryable) == (told.code, told.retryable)
 
 
 def test_what_the_disk_does_not_take_is_told_as_such() -> None:
