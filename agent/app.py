@@ -128,7 +128,8 @@ async def _open_signals() -> AsyncGenerator[trio.Event]:
             with trio.open_signal_receiver(*_endings()) as arriving:
                 task_status.started()
                 async for number in arriving:
-                    if stop.is_set():
+                    # A terminal that is closed says so twice, from its two ends.
+                    if stop.is_set() and number != signal.SIGHUP:
                         nursery.cancel_scope.cancel(reason="a second signal")
                     _LOG.info("signal %d: closing", number)
                     stop.set()

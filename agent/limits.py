@@ -20,7 +20,6 @@ ANCESTORS: Final = 16  # how far up a process's parents are read
 WRITER_RETRY_MS: Final = 5_000  # people close a desktop in seconds, not in ms
 GONE_RETRY_MS: Final = 300  # the second look of GONE_S confirms
 RUNTIME_RETRY_MS: Final = 1_000
-FIRST_LOCKING: Final = (0, 147)  # codex takes a lock per thread since then
 
 # Leases
 WRITERS: Final = 4  # 151 MB each; more at once than a person follows
@@ -115,6 +114,7 @@ QUEUE_LOCK_S: Final = 1.0  # looking into /proc/locks for a foreign holder's end
 SCHEMA_BYTES: Final = 32 * 1024  # of an output schema, as JSON
 
 # What a full disk must still take
+BEGIN_BYTES: Final = 256 * 1024  # below it nothing is begun: some pages of two files
 RESERVE_BYTES: Final = 2 * 1024 * 1024  # a thousand devices anew, and SQLite's log
 
 # Audit

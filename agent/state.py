@@ -54,7 +54,7 @@ def open_state(config: Config) -> Generator[State]:
         audit = Audit(
             folder / "audit.jsonl",
             now_ms=wall_ms,
-            may_begin=reserve.lay_in,
+            may_begin=reserve.may_begin,
         )
         stack.enter_context(closing(audit))
         store = reserve.insist(lambda: Store.open(folder / "ledger.sqlite"))

@@ -11,7 +11,7 @@ from typing import Final
 
 from agent.config import Config
 from agent.doctor.findings import Finding, Level, fail, ok, warn
-from agent.limits import RESERVE_BYTES
+from agent.limits import BEGIN_BYTES, RESERVE_BYTES
 
 _OTHERS: Final = 0o077
 _OTHERS_WRITE: Final = 0o022
@@ -61,9 +61,12 @@ def look_at_disk(folder: Path) -> Finding:
         advice = f"look at {folder}"
         return fail("disk", f"its room cannot be told ({exc.strerror})", advice)
     room = disk.f_bavail * disk.f_frsize
-    if room < 2 * RESERVE_BYTES:
-        advice = f"make room on the disk of {folder}: reading works, nothing is sent"
-        return fail("disk", f"{room >> 10:,} KiB are free", advice)
+    advice = f"make room on the disk of {folder}"
+    if room < BEGIN_BYTES:
+        text = f"{room >> 10:,} KiB are free: threads can be read, nothing is sent"
+        return fail("disk", text, advice)
+    if room < 4 * RESERVE_BYTES:
+        return warn("disk", f"only {room >> 10:,} KiB are free", advice)
     return ok("disk", f"{room >> 20:,} MiB are free for the Agent's records")
 
 

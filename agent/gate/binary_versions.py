@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 import trio
 
+from adapter.calls.versions import FIRST_LOCKING
 from adapter.processes.binary import NO_HOME
 from agent.changes import Changes
 from agent.gate.engine_commands import read_version
 from agent.gate.proctable import HERE, ProcessTable
-from agent.limits import FIRST_LOCKING, VERSION_S, VERSIONS_KEPT
+from agent.limits import VERSION_S, VERSIONS_KEPT
 
 Binary = tuple[int, int, int]  # device, inode, time of change
 
@@ -108,5 +109,5 @@ async def _asked(file: str | None) -> Answer:
     return Answer(
         known=bool(output),
         is_codex=version is not None,
-        locks=version is not None and version[:2] >= FIRST_LOCKING,
+        locks=version is not None and version >= FIRST_LOCKING,
     )

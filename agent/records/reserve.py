@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
 from agent.errors import StorageError
-from agent.limits import RESERVE_BYTES
+from agent.limits import BEGIN_BYTES, RESERVE_BYTES
 from transport.errors import KeyFileError
 
 R = TypeVar("R")
@@ -50,15 +50,23 @@ class Reserve:
 
     @property
     def has_room(self) -> bool:
-        """Whether it is there, and the disk has as much room beside it."""
-        return self._there and self._room() >= self._size
+        """Whether it is there, and beside it the room that an act's records need."""
+        return self._there and self._room() >= BEGIN_BYTES
 
     def _room(self) -> int:
         try:
             disk = os.statvfs(self._path.parent)
         except OSError:
             return 0
-        return disk.f_bavail * disk.f_frsize
+        known = disk.f_blocks > 0  # some file systems do not count
+        return disk.f_bavail * disk.f_frsize if known else self._size
+
+    def may_begin(self) -> bool:
+        """Make it where it is missing; return whether something new may be begun.
+
+        So nothing is begun, and put on record as begun, whose row finds no room then.
+        """
+        return self.lay_in() and self.has_room
 
     def lay_in(self) -> bool:
         """Make the file where it is missing or short; return whether it is there."""

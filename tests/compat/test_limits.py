@@ -31,7 +31,6 @@ NO_BOUND: Final[dict[str, str]] = {
     "TURNS_LOOKED": _STEP,
     "TURNS_A_PAGE": _STEP,
     "REVERT_PAGE": _STEP,
-    "FIRST_LOCKING": "a version",
     "READ_SHARE": "a share of the time, not of room",
     "DOUBTS": "a rule of judging, tested in test_follow",
     "FAILURES": "a rate, tested in test_supervisor",

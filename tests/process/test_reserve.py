@@ -125,11 +125,19 @@ def test_a_full_disk_makes_none_and_keeps_no_half(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_whether_there_is_room_is_told_of_the_disk_as_it_is(tmp_path: Path) -> None:
-    reserve, huge = reserve_in(tmp_path), Reserve(tmp_path, size=2**60)
-    told = [reserve.has_room]
-    reserve.lay_in()
-    assert [*told, reserve.has_room, huge.has_room] == [False, True, False]
+def test_whether_there_is_room_is_told_of_the_disk_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reserve = reserve_in(tmp_path)
+    assert [reserve.has_room, reserve.may_begin(), reserve.has_room] == [
+        False,
+        True,
+        True,
+    ]
+    with monkeypatch.context() as patched:
+        patched.setattr("agent.records.reserve.BEGIN_BYTES", 2**62)
+        assert not reserve.may_begin()
+    assert reserve.may_begin()
 
 
 def test_nothing_new_is_begun_while_it_is_missing(tmp_path: Path) -> None:
