@@ -9,13 +9,14 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from adapter.approvals.choices import print_of
-from adapter.approvals.entries import Entries, Entry
+from adapter.approvals.entries import Entries, Entry, print_of_asked
 from adapter.approvals.questions import Question
 from adapter.approvals.replies import (
     Asked,
     Reply,
     RequestId,
     answer_at_once,
+    error_for_id,
     refusal_told,
 )
 from adapter.approvals.server_requests import SERVER_REQUESTS, Asks
@@ -62,14 +63,18 @@ class ApprovalLedger:
     ) -> Asked:
         """Take any server request in: ask a person, or answer it at once.
 
-        One that Codex sends again (it does at a resume) changes nothing. `item`: the
-        open item that it names.
+        One that Codex sends again (it does at a resume) changes nothing. Another one
+        under the id of one that Codex has not seen the end of is refused, and both are
+        over: a yes could go to either. `item`: the open item that it names.
         """
         row = SERVER_REQUESTS.get(method)
         if isinstance(row, Asks):
-            if self._entries.asked_in(request_id) is not None:
-                return Asked(events=[])
             try:
+                mark = print_of_asked(method, params)
+                if (known := self._entries.asked_in(request_id)) is not None:
+                    if known.mark == mark:
+                        return Asked(events=[])
+                    return self._mixed(known, params, root_thread_id, at)
                 question = row.build(params, item)
             except (*MISFITS, RecursionError):
                 what = "something in an unknown shape"
@@ -77,7 +82,7 @@ class ApprovalLedger:
             if len(self.pending()) >= APPROVALS_OPEN:
                 what = "more than anybody can answer"
                 return _refused(request_id, row, what, params, at)
-            return self._ask(request_id, row, question, root_thread_id, at)
+            return self._ask(request_id, row, question, mark, root_thread_id, at)
         return answer_at_once(request_id, row, method, params, at, root_thread_id)
 
     def refuse(
@@ -157,6 +162,7 @@ class ApprovalLedger:
     def confirmed(self, request_id: RequestId, at: int) -> list[RuntimeEvent]:
         """Take `serverRequest/resolved`: our answer arrived, or Codex asks no more."""
         entry = self._entries.asked_in(request_id)
+        self._entries.free(request_id)
         if entry is None or not entry.open:
             return []
         if entry.approval.state is ApprovalState.ANSWERING:
@@ -202,8 +208,29 @@ class ApprovalLedger:
         entry = self._entries.find(approval_id)
         return entry is not None and entry.open
 
+    def _mixed(
+        self, known: Entry, params: Mapping[str, Any], root: str, at: int
+    ) -> Asked:
+        what = "something under the number of another question"
+        told = refusal_told(what, params, at, root=root)
+        reply = error_for_id(known.request_id)
+        if not known.open:
+            return Asked(events=[told], reply=reply)
+        pending = known.approval.state is ApprovalState.PENDING
+        return Asked(
+            events=[self._withdraw(known, at), told],
+            reply=reply,
+            other=reply if pending else None,
+        )
+
     def _ask(
-        self, request_id: RequestId, row: Asks, question: Question, root: str, at: int
+        self,
+        request_id: RequestId,
+        row: Asks,
+        question: Question,
+        mark: str,
+        root: str,
+        at: int,
     ) -> Asked:
         lasts = self._approval_ms
         if question.lasts_ms is not None:
@@ -212,6 +239,7 @@ class ApprovalLedger:
         self._entries.add(
             Entry(
                 request_id=request_id,
+                mark=mark,
                 approval=approval,
                 until=self._now(at) + lasts,
                 ways=asked.choices,

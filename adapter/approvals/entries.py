@@ -4,8 +4,11 @@ PROTOCOL.md section 5. An open one is never dropped; what has ended is kept for 
 that a late answer is told what became of it.
 """
 
+import hashlib
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from adapter.approvals.choices import Result, Way, Ways
 from adapter.approvals.replies import RequestId
@@ -21,10 +24,12 @@ class Entry:
     """One question, as it stands.
 
     `given`: what tells the answer from others; it may be a secret, so no more.
-    `until`: its deadline, on the ledger's clock.
+    `until`: its deadline, on the ledger's clock. `mark`: tells what Codex asked from
+    anything else that it may ask in a request of the same id.
     """
 
     request_id: RequestId
+    mark: str
     approval: Approval
     until: int
     ways: Ways
@@ -66,7 +71,12 @@ class Entries:
         ended = [one for one in self._by_id.values() if not one.open]
         for one in ended[: max(0, len(ended) - APPROVALS_KEPT)]:
             del self._by_id[one.approval.id]
-            del self._by_request[_key(one.request_id)]
+            if self.asked_in(one.request_id) is one:
+                self.free(one.request_id)
+
+    def free(self, request_id: RequestId) -> None:
+        """Codex has seen the end of this request: its id may name another one."""
+        self._by_request.pop(_key(request_id), None)
 
     def find(self, approval_id: str) -> Entry | None:
         """Return the one that we gave this id; `None`: there is none, or no more."""
@@ -83,7 +93,7 @@ class Entries:
         return entry
 
     def asked_in(self, request_id: RequestId) -> Entry | None:
-        """Return the one that Codex asked in this request."""
+        """Return the one that Codex asked in this request, and has not seen the end of."""
         return self._by_request.get(_key(request_id))
 
     def open(self) -> list[Entry]:
@@ -94,6 +104,12 @@ class Entries:
         """Return what nobody has answered."""
         waits = ApprovalState.PENDING
         return [one for one in self._by_id.values() if one.approval.state is waits]
+
+
+def print_of_asked(method: str, params: Mapping[str, Any]) -> str:
+    """Return what tells one question from another. Raises: RecursionError."""
+    said = json.dumps([method, params], sort_keys=True)
+    return hashlib.sha256(said.encode()).hexdigest()
 
 
 def _key(request_id: RequestId) -> tuple[type, RequestId]:

@@ -8,7 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adapter.approvals.server_requests import NOT_SUPPORTED, Fails, Refuses
+from adapter.approvals.server_requests import (
+    INVALID,
+    NOT_SUPPORTED,
+    Fails,
+    Refuses,
+)
 from adapter.events.notices import event_of, notice
 from adapter.runtime.events import RuntimeEvent
 from adapter.shapes.shapes import maybe_id
@@ -28,10 +33,19 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What a server request led to: events, and the reply where none is waited for."""
+    """What a server request led to: events, and the reply where none is waited for.
+
+    `other`: the reply to an earlier request, where this one has put an end to it.
+    """
 
     events: list[RuntimeEvent]
     reply: Reply | None = None
+    other: Reply | None = None
+
+    @property
+    def replies(self) -> list[Reply]:
+        """What is written back, in order."""
+        return [one for one in (self.other, self.reply) if one is not None]
 
 
 def answer_at_once(
@@ -52,6 +66,11 @@ def answer_at_once(
         what = row.what if row else f"something new ({method[:128]})"
     events = [] if what is None else [refusal_told(what, params, at, root=root)]
     return Asked(events=events, reply=reply)
+
+
+def error_for_id(request_id: RequestId) -> Reply:
+    """Refuse a request whose id names two, in the one way that fits every kind."""
+    return Reply(request_id=request_id, error=(INVALID, "this id is in use"))
 
 
 def refusal_told(

@@ -22,6 +22,7 @@ from transport.protocol.items import Item
 Build = Callable[[Mapping[str, Any], Item | None], Question]
 
 NOT_SUPPORTED: Final = -32601  # JSON-RPC 2.0: method not found
+INVALID: Final = -32600  # … : invalid request
 
 
 @dataclass(frozen=True, slots=True)

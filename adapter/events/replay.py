@@ -108,7 +108,7 @@ class Replay:
             message["id"], message["method"], message["params"], self.at
         )
         self.events += asked.events
-        self.replies += [asked.reply] if asked.reply else []
+        self.replies += asked.replies
         for one in self.intake.ledger.pending():
             if one.id not in before:
                 self._asked[message["id"]] = one.id

@@ -207,8 +207,8 @@ class AppServer:
         self._take(self._intake.unread(line, self.now_ms()))
 
     def _take(self, taken: Taken) -> None:
-        if taken.reply is not None:
-            self.peer.reply_soon(taken.reply)
+        for reply in taken.replies:
+            self.peer.reply_soon(reply)
         self._questions.set()
         self._hand_on(taken.events)
 

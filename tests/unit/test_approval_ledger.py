@@ -56,6 +56,45 @@ def test_a_question_that_codex_sends_again_is_the_same_question() -> None:
     assert len(desk.ledger.pending()) == 1
 
 
+def test_another_question_under_the_id_of_an_open_one_ends_both() -> None:
+    """Codex does not do that; a yes for one of them could go to the other."""
+    desk = Desk()
+    first = desk.question(3)
+    mixed = desk.asked(3, command="rm -rf x")
+    assert [reply.request_id for reply in mixed.replies] == [3, 3]
+    assert all(reply.error is not None for reply in mixed.replies)
+    assert ended(mixed.events[:1]) == [("withdrawn", False)]
+    assert len(mixed.events) == 2  # and a notice
+    assert desk.ledger.pending() == []
+    with pytest.raises(ApprovalClosed):
+        desk.answer(first)
+    third = desk.asked(3, command="rm -rf y")
+    assert len(third.replies) == len(third.events) == 1
+    desk.ledger.confirmed(3, AT)
+    assert desk.answer(desk.question(3, command="rm -rf z")) is not None
+
+
+def test_one_under_the_id_of_an_answer_on_its_way_is_refused_alone() -> None:
+    desk = Desk()
+    first = desk.question(3)
+    desk.answer(first)
+    mixed = desk.asked(3, command="rm -rf x")
+    assert len(mixed.replies) == 1
+    assert ended(mixed.events[:1]) == [("withdrawn", True)]
+    assert desk.ledger.pending() == []
+
+
+def test_an_id_whose_end_codex_has_seen_may_name_another_question() -> None:
+    desk = Desk()
+    first = desk.question(0)
+    desk.answer(first)
+    desk.ledger.confirmed(0, AT)
+    second = desk.question(0, command="rm -rf x")
+    assert desk.ledger.pending() == [second]
+    assert desk.answer(first) is None  # a repeat of the first says nothing to it
+    assert desk.now(second).state is ApprovalState.PENDING
+
+
 @pytest.mark.parametrize(
     ("choice", "decision"),
     [("allow", "accept"), ("deny", "decline"), ("cancel", "cancel")],

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from adapter.approvals.approvals import ApprovalLedger
-from adapter.approvals.replies import Reply
+from adapter.approvals.replies import Asked, Reply
 from adapter.runtime.acts import NOTHING_FILLED, Filled
 from adapter.runtime.events import Emitted, RuntimeEvent
 from tests.support import codex_says as says
@@ -60,7 +60,9 @@ class Approvals(RuleBasedStateMachine):
         self.now = AT
         self.begun: list[str] = []
         self.ended: dict[str, Approval] = {}
-        self.sent: dict[int | str, list[Reply]] = {}
+        self.sent: dict[tuple[int | str, int], list[Reply]] = {}
+        self.unseen: dict[int | str, tuple[str, dict[str, Any]]] = {}  # as Codex has it
+        self.uses: dict[int | str, int] = {}
         self.first: dict[str, tuple[str, str, Filled]] = {}
 
     def tell(self, events: list[RuntimeEvent]) -> None:
@@ -76,32 +78,50 @@ class Approvals(RuleBasedStateMachine):
 
     def send(self, reply: Reply | None) -> None:
         if reply is not None:
-            self.sent.setdefault(reply.request_id, []).append(reply)
+            use = reply.request_id, self.uses[reply.request_id]
+            self.sent.setdefault(use, []).append(reply)
+
+    def ask(self, request_id: int, method: str, params: dict[str, Any]) -> Asked:
+        return self.ledger.asked(
+            request_id, method, params, at=self.now, item=None, root_thread_id=THREAD
+        )
+
+    def ask_anew(self, request_id: int, method: str, params: dict[str, Any]) -> None:
+        self.uses[request_id] = self.uses.get(request_id, 0) + 1
+        self.unseen[request_id] = method, params
+        asked = self.ask(request_id, method, params)
+        self.tell(asked.events)
+        self.send(asked.reply)
 
     @rule(target=asked, thread=THREADS, kind=st.sampled_from(sorted(KINDS)))
     def codex_asks(self, thread: str, kind: str) -> int:
         request_id = next(self.requests)
         params = {**KINDS[kind](), "threadId": thread}
-        method = kind.partition(" ")[0]
-        asked = self.ledger.asked(
-            request_id, method, params, at=self.now, item=None, root_thread_id=THREAD
-        )
-        self.tell(asked.events)
-        self.send(asked.reply)
+        self.ask_anew(request_id, kind.partition(" ")[0], params)
         return request_id
 
     @rule(request_id=asked)
     def codex_asks_again(self, request_id: int) -> None:
-        params = says.command_approval()
+        if request_id in self.unseen:
+            assert self.ask(request_id, *self.unseen[request_id]) == Asked(events=[])
+
+    @rule(request_id=asked)
+    def codex_uses_an_id_again(self, request_id: int) -> None:
+        """For something else: anew once it has seen the end of the first."""
+        params = says.command_approval(itemId=f"other-{next(self.requests)}")
         method = "item/commandExecution/requestApproval"
-        again = self.ledger.asked(
-            request_id, method, params, at=self.now, item=None, root_thread_id=THREAD
-        )
-        assert again.events == []
-        assert again.reply is None
+        if request_id not in self.unseen:
+            self.ask_anew(request_id, method, params)
+            return
+        mixed = self.ask(request_id, method, params)
+        *ended, _notice = mixed.events
+        self.tell(ended)
+        assert all(reply.error is not None for reply in mixed.replies)
+        assert mixed.reply is not None
 
     @rule(request_id=asked)
     def codex_confirms(self, request_id: int) -> None:
+        self.unseen.pop(request_id, None)
         self.tell(self.ledger.confirmed(request_id, self.now))
 
     @rule(
@@ -170,8 +190,8 @@ class Approvals(RuleBasedStateMachine):
     @invariant()
     def nothing_is_accepted_but_by_a_device(self) -> None:
         accepted = {
-            reply.request_id
-            for replies in self.sent.values()
+            use
+            for use, replies in self.sent.items()
             for reply in replies
             if reply.result not in [*REFUSED, *CANCELLED]
         }
