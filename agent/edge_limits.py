@@ -41,6 +41,10 @@ ACTS_A_DEVICE: Final = 32  # under way, also after their session went
 CLOSING_S: Final = 1.0  # to say why, then the stream is dropped
 GOING_AWAY_S: Final = 2.0  # connections hear that we stop, then they are cut
 REVOKING_S: Final = 60.0  # above what carries an act to its recorded end
+STOPPING_S: Final = (
+    40.0  # an interrupt that nothing answers has ended its writer by then
+)
+COMMAND_S: Final = 0.5  # `lock` without an Agent has the state folder for less
 PRUNE_S: Final = 3_600.0  # how often the ledger forgets what is past its time
 RETRY_AFTER_MS: Final = 2_000  # what a session that we close is told to wait
 
@@ -49,6 +53,7 @@ SOURCES: Final = 4_096  # remembered; the longest unseen is forgotten
 DESCRIPTORS: Final = 1_024  # children get as many, and their select() bears no more
 OWN_DESCRIPTORS: Final = 160  # 64 sessions of the owner, 5 app-servers, files, looks
 OWNER_SPARES: Final = 4  # for the owner's door: one who locks, some who look
+SOCKET_LOOK_S: Final = 2.0  # a folder of sockets that is gone: two lstat each time
 ACCEPT_PAUSE_S: Final = 0.1  # no file descriptors left: wait for some to be closed
 
 INCIDENT_S: Final = 60.0  # refusals of one kind are written down so often

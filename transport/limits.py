@@ -44,6 +44,9 @@ SEND_SLICE: Final = 64 * 1024  # a larger write is watched slice by slice
 # Client, seconds
 CALL_S: Final = 30.0  # patience for a read
 MUTATION_S: Final = 120.0  # for a mutation, lost links and its repeats included
+OWNER_S: Final = (
+    120.0  # the owner's acts: what has begun ends within 60 s, turns in 40 more
+)
 PAIRING_S: Final = 90.0  # the person at the workstation has 60 s
 PAIR_AWAIT_S: Final = 240.0  # an offer lives 120 s, the question after it 60 s
 BACKOFF_S: Final = 0.5  # before the first reconnect; doubles

@@ -5,9 +5,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from transport.errors import OutcomeUnknown, Refusal, Timeout
-from transport.limits import CALL_S, MUTATION_S, PAIR_AWAIT_S
+from transport.limits import CALL_S, MUTATION_S, OWNER_S, PAIR_AWAIT_S
 from transport.protocol.methods import (
+    DEVICE_GRANT,
+    DEVICE_REVOKE,
     EVENTS_SUBSCRIBE,
+    GATEWAY_LOCK,
+    GATEWAY_UNLOCK,
     PAIR_AWAIT,
     PAIR_DECIDE,
     PAIR_OPEN,
@@ -21,6 +25,10 @@ from transport.protocol.methods import (
 OWN: Final = frozenset({SESSION_OPEN.name, EVENTS_SUBSCRIBE.name, PAIRING_CONFIRM.name})
 # The offer ends with the connection that opened it: asking again makes no sense.
 TIED: Final = frozenset({PAIR_OPEN.name, PAIR_AWAIT.name, PAIR_DECIDE.name})
+# What the owner does. It may wait for what devices have begun; twice is as good as once.
+OWNERS: Final = frozenset(
+    {DEVICE_GRANT.name, DEVICE_REVOKE.name, GATEWAY_LOCK.name, GATEWAY_UNLOCK.name}
+)
 _NAMED: Final = ("requestKey", "threadId")
 _HARMLESS: Final = frozenset({Access.SESSION, Access.READ})
 
@@ -36,6 +44,8 @@ def patience_s_of(method: Method[Any, Any], body: Mapping[str, Any]) -> float:
     """Return the default patience for a call, with what its `waitMs` asks for."""
     if method.name == PAIR_AWAIT.name:
         return PAIR_AWAIT_S
+    if method.name in OWNERS:
+        return OWNER_S
     base_s = MUTATION_S if method.access is Access.WRITE else CALL_S
     wait_ms: int = body.get("waitMs", 0)
     return base_s + wait_ms / 1000
@@ -50,6 +60,14 @@ def gave_up(
     named = {key: body[key] for key in _NAMED if key in body}
     return OutcomeUnknown(
         f"{method.name} was sent, and no answer came within {patience_s:g} s: it may "
-        "have happened. Look first; only the same requestKey may be sent again.",
+        f"have happened. {_advice(method, body)}",
         data={"method": method.name, **named},
     )
+
+
+def _advice(method: Method[Any, Any], body: Mapping[str, Any]) -> str:
+    if method.name in OWNERS:
+        return "It may be asked for again."
+    if "requestKey" in body:
+        return "Look first; only the same requestKey may be sent again."
+    return "Look first."

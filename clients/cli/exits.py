@@ -32,6 +32,7 @@ from transport.errors import (
     TruncatedError,
     UnreachableError,
 )
+from transport.patience import OWNERS
 from transport.protocol.gateway import GateReason, GateState, Writer
 
 MESSAGE_LIMIT: Final = 600  # characters of one error line
@@ -197,6 +198,12 @@ def _unavailable(refusal: Refusal, clock: Clock) -> str:
 
 def _unknown(refusal: Refusal) -> str:
     key, thread = refusal.data.get("requestKey"), refusal.data.get("threadId")
+    if refusal.data.get("method") in OWNERS:
+        return (
+            "the Agent has been asked and does not answer: it may have been done; run the "
+            "command again (twice is harmless), or end the Agent (`threadgate doctor` "
+            "names its process)"
+        )
     if key is None:
         return f"{_sentence(refusal)}: look with `threadgate approvals`"
     look = f"read {one_line(str(thread), 64)}" if thread else "threads"

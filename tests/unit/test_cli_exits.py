@@ -3,6 +3,8 @@
 import pytest
 from pydantic import ValidationError
 
+from agent.edge_limits import REVOKING_S, STOPPING_S
+from agent.limits import ACT_S, ROOM_S
 from clients.cli.exits import Ending, ExitCode, UsageProblemError, ending
 from tests.support import cli_samples as samples
 from tests.support.cli_samples import CLOCK, SHOP
@@ -22,6 +24,13 @@ from transport.errors import (
     ThreadOwnedElsewhere,
     TruncatedError,
     UnreachableError,
+)
+from transport.patience import gave_up, patience_s_of
+from transport.protocol.methods import (
+    DEVICE_GRANT,
+    DEVICE_REVOKE,
+    GATEWAY_LOCK,
+    GATEWAY_UNLOCK,
 )
 from transport.protocol.thread_acts import ThreadRenameParams
 
@@ -89,6 +98,25 @@ def test_an_unknown_outcome_tells_the_key_and_where_to_look() -> None:
     assert "cli-0123456789abcdef" in message
     assert f"threadgate read {SHOP}" in message
     assert "will not be sent again by itself" in message
+
+
+def test_what_the_owner_asked_for_and_was_not_answered_may_be_said_again() -> None:
+    for method in (GATEWAY_LOCK, GATEWAY_UNLOCK, DEVICE_REVOKE, DEVICE_GRANT):
+        refusal = gave_up(method, {}, 120, sent=True)
+        assert isinstance(refusal, OutcomeUnknown)
+        assert "requestKey" not in refusal.message
+        message = ended(refusal).message
+        assert "run the command again (twice is harmless)" in message
+        assert "request key" not in message
+        assert "approvals" not in message
+
+
+def test_the_owner_is_answered_before_patience_ends() -> None:
+    longest = REVOKING_S + STOPPING_S
+    for method in (GATEWAY_LOCK, GATEWAY_UNLOCK, DEVICE_REVOKE):
+        assert patience_s_of(method, {}) > longest + 10, "and some seconds for a disk"
+    carried = ACT_S + ROOM_S
+    assert carried < REVOKING_S, "an act is carried to its end for so long"
 
 
 def test_what_the_agent_says_to_do_about_a_missing_scope_is_said_once() -> None:
