@@ -25,21 +25,28 @@ from agent.clocks import up_ms, wall_ms
 from agent.config import Config, check_address
 from agent.door import Door, build_door
 from agent.edge import build_doors
-from agent.edge_limits import GOING_AWAY_S, OWNER_SPARES, PRUNE_S, RETRY_AFTER_MS
+from agent.edge_limits import (
+    COMMAND_S,
+    GOING_AWAY_S,
+    OWNER_SPARES,
+    PRUNE_S,
+    RETRY_AFTER_MS,
+)
 from agent.events.feed import Feed
 from agent.events.journal import Journal
 from agent.gate.writers import Watch
 from agent.hardening import descriptors, harden_process, raise_descriptors
 from agent.limits import CATCH_UP_S, FIRST_START_S
-from agent.lockfile import hold_folder
+from agent.lockfile import hold_folder, holder_of
 from agent.offload import in_thread
 from agent.reach import Reach, reachable
 from agent.sessions.acts import Acts
 from agent.sessions.serve import Doors, accept_forever
 from agent.sessions.session_table import SessionTable, sessions_within
 from agent.sessions.sessions import Session
+from agent.sessions.unix_doors import accept_at
 from agent.state import State, open_state
-from transport.carriers import tcp, unix
+from transport.carriers import tcp
 from transport.errors import CloseCode
 from transport.protocol.events import SessionClosing
 from transport.protocol.gateway import AgentInfo, RuntimeState
@@ -83,6 +90,7 @@ async def run_agent(
     if harden:
         harden_process()
         raise_descriptors()
+    await _wait_free(config.state_dir)
     with hold_folder(config.state_dir), open_state(config) as state:
         state.audit.note("start")
         if runtime is None:
@@ -92,6 +100,13 @@ async def run_agent(
         async with _open_signals() as stop:
             await _run(config, state, runtime, watch, stop, task_status)
         state.audit.note("stop")
+
+
+async def _wait_free(folder: Path) -> None:
+    """Return when nobody has the folder, or it is more than a command of the owner's."""
+    with trio.move_on_after(COMMAND_S):
+        while holder_of(folder) is not None:  # noqa: ASYNC110 - a lock tells nobody
+            await trio.sleep(COMMAND_S / 20)
 
 
 async def _open_codex(config: Config) -> Runtime:
@@ -230,6 +245,7 @@ async def _serve(
         table=table,
         reach=reach,
     )
+    await doors.recall()
     await acting.start(partial(door.delivering.serve, acts, doors.caller_of))
     async with trio.open_nursery() as connections:
         async with trio.open_nursery() as accepting:
@@ -267,11 +283,15 @@ async def _listen(
     """Open every door, or none."""
     open_door = partial(accept_forever, handler_nursery=connections)
     addresses: list[str] = []
-    for listener in await unix.listen(config.runtime_dir / ADMIN_SOCKET):
-        serve = partial(open_door, listener, doors.serve_admin, spares=OWNER_SPARES)
-        await accepting.start(serve)
-    for listener in await unix.listen(config.runtime_dir / AGENT_SOCKET):
-        await accepting.start(partial(open_door, listener, doors.serve_unix))
+    for name, serve, spares in (
+        (ADMIN_SOCKET, doors.serve_admin, OWNER_SPARES),
+        (AGENT_SOCKET, doors.serve_unix, 0),
+    ):
+        path = config.runtime_dir / name
+        open_socket = partial(
+            accept_at, path, serve, handler_nursery=connections, spares=spares
+        )
+        await accepting.start(open_socket)
     for host, port in map(_host_and_port, dict.fromkeys(config.listen)):
         for tcp_listener in await tcp.listen(host, port):
             addresses.append(tcp.address(tcp_listener))

@@ -14,17 +14,19 @@ import trio
 from adapter.runtime.events import Emitted, RuntimeEvent
 from agent.access.rights import Rights
 from agent.access.rules import device_rights, owner_rights
+from agent.access.scopes import LOCAL
 from agent.access.sight import Sight
 from agent.clocks import boot_s, wall_ms
 from agent.config import Config
 from agent.door import Door
 from agent.events.feed import Feed
 from agent.gate.panic import PanicSwitch
-from agent.pairing.owner import Owner, hang_up
+from agent.pairing.owner import Owner
 from agent.pairing.pair import Household, Pairings
 from agent.reach import Reach
 from agent.sessions.acts import Acts
 from agent.sessions.admittance import Admittance, Bounds
+from agent.sessions.eviction import Eviction, hang_up
 from agent.sessions.handlers import House, build_handlers
 from agent.sessions.incidents import Incidents
 from agent.sessions.router import Call, Router
@@ -74,13 +76,14 @@ def build_doors(
     )
     pairings = Pairings(_household(given, reach), state.devices)
     incidents = Incidents(state.audit.note, trio.current_time)
-    panic = _panic(given, pairings)
+    eviction = _eviction(given)
+    panic = _panic(given, pairings, eviction)
     rights_now = partial(device_rights, state.devices, door.sight, start)
     rights_of = partial(_bound_rights, panic, rights_now)
     house = House(
         door=door,
         pairings=pairings,
-        owner=_owner(given, rights_of),
+        owner=_owner(given, rights_of, eviction),
         audit=state.audit,
         panic=panic,
         status=partial(_status, given, trio.current_time()),
@@ -98,6 +101,7 @@ def build_doors(
         rights_of=rights_of,
         local_rights=owner_rights(start),
         locked=lambda: panic.is_locked,
+        recall=panic.recall,
     )
 
 
@@ -122,30 +126,48 @@ def _household(given: _Given, reach: Reach) -> Household:
     )
 
 
-def _panic(given: _Given, pairings: Pairings) -> PanicSwitch:
-    devices = given.state.devices
-    return PanicSwitch(
-        given.state.lock,
-        keeper=given.door.keeper,
+def _eviction(given: _Given) -> Eviction:
+    backlog = given.door.backlog
+    return Eviction(
         table=given.table,
         acts=given.acts,
         audit=given.state.audit,
-        devices=lambda: [one.id for one in devices.all()],
-        withdraw_offer=pairings.withdraw,
-        stop_turns_of=given.door.admission.stop_turns_of,
-        drop_queue_of=given.door.backlog.drop_device,
+        withdraw=backlog.withdraw,
+        forget=partial(backlog.forget, []),
+        stops_of=given.door.admission.stops_of,
     )
 
 
-def _owner(given: _Given, rights_of: Callable[[str], Rights]) -> Owner:
+def _panic(given: _Given, pairings: Pairings, eviction: Eviction) -> PanicSwitch:
+    return PanicSwitch(
+        given.state.lock,
+        keeper=given.door.keeper,
+        acts=given.acts,
+        audit=given.state.audit,
+        eviction=eviction,
+        devices=partial(_all_devices, given),
+        withdraw_offer=pairings.withdraw,
+    )
+
+
+def _all_devices(given: _Given) -> list[str]:
+    """Return all that are known, and whoever else has a session or a message here."""
+    known = [one.id for one in given.state.devices.all()]
+    present = [one.device_id for one in given.table]
+    waiting = [one.device_id for one in given.door.backlog.book.shown()]
+    return [one for one in dict.fromkeys(known + present + waiting) if one != LOCAL]
+
+
+def _owner(
+    given: _Given, rights_of: Callable[[str], Rights], eviction: Eviction
+) -> Owner:
     return Owner(
         devices=given.state.devices,
         table=given.table,
         acts=given.acts,
         audit=given.state.audit,
         rights_of=rights_of,
-        stop_turns_of=given.door.admission.stop_turns_of,
-        drop_queue_of=given.door.backlog.drop_device,
+        eviction=eviction,
         forget_blobs=given.door.uploads.forget,
     )
 

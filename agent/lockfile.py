@@ -8,6 +8,7 @@ import fcntl
 import os
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -20,8 +21,33 @@ _NAME: Final = "agent.lock"
 _NOTE: Final = 64  # bytes: a pid, and ms since the epoch
 
 
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who has a state folder, as far as it has written that down."""
+
+    pid: int | None = None
+    since_ms: int | None = None
+
+    def __str__(self) -> str:
+        if self.pid is None or self.since_ms is None:
+            return "it is starting"
+        since = datetime.fromtimestamp(self.since_ms / 1000, tz=UTC).astimezone()
+        return f"process {self.pid}, since {since:%Y-%m-%d %H:%M:%S}"
+
+
 class FolderInUseError(AgentError):
     """Another Agent runs on this state folder."""
+
+    def __init__(self, folder: Path, holder: Holder) -> None:
+        super().__init__(folder, holder)
+        self.folder = folder
+        self.holder = holder
+
+    def __str__(self) -> str:
+        return (
+            f"Another Agent ({self.holder}) runs on {self.folder}. Use that one, stop "
+            "it, or set THREADGATE_STATE_DIR to another folder."
+        )
 
 
 @contextmanager
@@ -34,21 +60,35 @@ def hold_folder(folder: Path) -> Generator[None]:
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(folder / _NAME, flags, 0o600)
     try:
-        _lock(descriptor, folder)
+        if not _lock(descriptor):
+            raise FolderInUseError(folder, _holder(descriptor))
         _sign(descriptor)
         yield
     finally:
         os.close(descriptor)
 
 
-def _lock(descriptor: int, folder: Path) -> None:
+def holder_of(folder: Path) -> Holder | None:
+    """Return who has the state folder now, if anybody."""
+    try:
+        descriptor = os.open(folder / _NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _holder(descriptor)
+    finally:
+        os.close(descriptor)
+    return None
+
+
+def _lock(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise FolderInUseError(
-            f"Another Agent ({_holder(descriptor)}) runs on {folder}. Use that one, stop "
-            "it, or set THREADGATE_STATE_DIR to another folder."
-        ) from None
+        return False
+    return True
 
 
 def _sign(descriptor: int) -> None:
@@ -58,12 +98,10 @@ def _sign(descriptor: int) -> None:
         os.pwrite(descriptor, note, 0)
 
 
-def _holder(descriptor: int) -> str:
-    """Say who holds the lock, as far as it has written that down."""
+def _holder(descriptor: int) -> Holder:
     words = os.pread(descriptor, _NOTE, 0).split()
     try:
         pid, since_ms = map(int, words)
     except ValueError:  # it has just come
-        return "it is starting"
-    since = datetime.fromtimestamp(since_ms / 1000, tz=UTC).astimezone()
-    return f"process {pid}, since {since:%Y-%m-%d %H:%M:%S}"
+        return Holder()
+    return Holder(pid, since_ms)

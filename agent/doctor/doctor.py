@@ -26,6 +26,7 @@ from agent.doctor.findings import Finding, fail, ok, warn
 from agent.edge import own_version
 from agent.gate.engines import Foreign, Look, Programs
 from agent.gate.writers import WriterWatch
+from agent.lockfile import holder_of
 from transport.carriers import unix
 from transport.errors import UnreachableError
 
@@ -44,7 +45,7 @@ MADE_MS: Final = 1_796_000_000_000  # this program was not there before
 async def examine(config: Config, environ: Mapping[str, str]) -> list[Finding]:
     """Return all findings, in the order in which a person mends things."""
     running = await _agent_runs(config)
-    found = [system_finding(platform.system()), _agent(running=running)]
+    found = [system_finding(platform.system()), _agent(config, running=running)]
     found += [await trio.to_thread.run_sync(look_at_state, config)]
     found += [await trio.to_thread.run_sync(look_at_disk, config.state_dir)]
     found += [look_at_clock(config, now_ms=wall_ms(), oldest_ms=MADE_MS)]
@@ -74,9 +75,12 @@ async def _agent_runs(config: Config) -> bool:
     return True
 
 
-def _agent(*, running: bool) -> Finding:
+def _agent(config: Config, *, running: bool) -> Finding:
     if running:
         return ok("agent", "one runs on this state folder")
+    if (holder := holder_of(config.state_dir)) is not None:
+        advice = "look again in a moment; else end that process and start it anew"
+        return fail("agent", f"one runs and cannot be reached ({holder})", advice)
     return ok("agent", "none runs (`threadgate serve` starts one)")
 
 

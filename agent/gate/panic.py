@@ -2,21 +2,22 @@
 
 PROTOCOL.md section 3, SECURITY.md. Locked means: no device has a session, handshakes meet
 silence, nothing is written, and what a device had begun before is not carried on, also
-not after an unlock. The memory comes first, then the sessions, then the disk. It holds
-over restarts: a file in the state folder, whose being there is all that counts.
+not after an unlock. The memory comes first, all of it before the first checkpoint, then
+the disk; what has begun is carried to its end, also where the asking session ends before.
+It holds over restarts: a file in the state folder, whose being there is all that counts.
 """
 
 import threading
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import trio
 
 from agent.access.rights import Rights
-from agent.access.scopes import LOCAL
-from agent.edge_limits import REVOKING_S
+from agent.changes import Changes
 from agent.errors import AuditUnavailableError
 from agent.gate.gatekeeper import GateKeeper
 from agent.mutations.refusals import storage_failed
@@ -24,9 +25,8 @@ from agent.offload import in_thread
 from agent.records.audit import Audit
 from agent.records.reserve import Insist, at_once
 from agent.sessions.acts import Acts
+from agent.sessions.eviction import Evicted, Eviction
 from agent.sessions.router import Call
-from agent.sessions.session_table import SessionTable
-from agent.sessions.sessions import Session
 from transport.errors import CloseCode, CodexUnavailable, Internal, KeyFileError
 from transport.keys import write_secret_file
 from transport.protocol.admin import (
@@ -91,7 +91,8 @@ class LockFile:
 class PanicSwitch:
     """Locks and unlocks the whole Agent.
 
-    `devices`: the ids of all devices. `withdraw_offer` ends a pairing that is under way.
+    `devices`: the ids of all devices, and of all whose messages wait; not the
+    workstation's own. `withdraw_offer` ends a pairing that is under way.
     """
 
     def __init__(
@@ -99,25 +100,23 @@ class PanicSwitch:
         file: LockFile,
         *,
         keeper: GateKeeper,
-        table: SessionTable[Session],
         acts: Acts,
         audit: Audit,
+        eviction: Eviction,
         devices: Callable[[], Iterable[str]],
         withdraw_offer: Callable[[str], None],
-        stop_turns_of: Callable[[str], Awaitable[object]],
-        drop_queue_of: Callable[[str], Awaitable[None]],
     ) -> None:
         self._file = file
         self._keeper = keeper
-        self._table = table
         self._acts = acts
         self._audit = audit
+        self._eviction = eviction
         self._devices = devices
         self._withdraw_offer = withdraw_offer
-        self._stop_turns_of = stop_turns_of
-        self._drop_queue_of = drop_queue_of
         self._alone = trio.Lock()
         self._times = 0  # locked since this Agent runs
+        self._under_way = 0  # locks that are not carried to their end yet
+        self._ended = Changes()
         self.is_locked = file.is_there()
         keeper.set_locked(locked=self.is_locked)
 
@@ -138,22 +137,25 @@ class PanicSwitch:
 
         return replace(rights, caller=replace(rights.caller, alive=lives))
 
+    async def recall(self) -> None:
+        """At a start that finds the gate locked: what devices had queued is dropped."""
+        if self.is_locked:
+            dropped = self._eviction.drop_queues(self._devices())
+            await self._eviction.write_down(dropped)
+
     async def lock(self, call: Call, params: GatewayLockParams) -> GatewayLockResult:
         """`gateway/lock`: nothing of any device happens any more when this answers."""
         del call
-        sessions = self._shut()
-        async with self._alone:
-            kept = await _written(self._file)
-            self._audit.note("gateway/lock", stop=params.stop)
-        with trio.move_on_after(REVOKING_S):
-            for device_id in self._devices():
-                await self._drop_queue_of(device_id)
-            for session in sessions:
-                await session.wait_gone()
-            for device_id in self._devices():
-                await self._acts.stop(device_id)
-                if params.stop:
-                    await self._stop_turns_of(device_id)
+        gone = self._shut(stop=params.stop)
+        return await self._acts.carry(partial(self._lock, gone)).wait()
+
+    async def _lock(self, gone: Evicted) -> GatewayLockResult:
+        try:
+            kept = await self._keep(stop=gone.stops is not None)
+            await self._eviction.finish(gone)
+        finally:
+            self._under_way -= 1
+            self._ended.ring()
         if not kept:
             raise Internal(
                 "The gate is locked now, but that could not be written: make room in "
@@ -161,33 +163,54 @@ class PanicSwitch:
             )
         return GatewayLockResult(gate=self._keeper.state)
 
+    async def _keep(self, *, stop: bool) -> bool:
+        """Write it down, also where the Agent closes; return whether it is written."""
+        kept = False
+        with trio.CancelScope(shield=True):
+            async with self._alone:
+                kept = await _written(self._file)
+                self._audit.note("gateway/lock", stop=stop)
+        return kept
+
     async def unlock(
         self, call: Call, params: GatewayUnlockParams
     ) -> GatewayLockResult:
-        """`gateway/unlock`: devices may come again. A lock that comes meanwhile wins."""
+        """`gateway/unlock`: devices may come again. A lock that comes meanwhile wins.
+
+        A lock that is not carried to its end yet is waited for: it ends what devices
+        had begun, and must not meet what they begin now.
+        """
         del call, params
-        times = self._times
+        return await self._acts.carry(partial(self._unlock, self._times)).wait()
+
+    async def _unlock(self, times: int) -> GatewayLockResult:
+        while self._under_way:
+            await self._ended.wait()
         async with self._alone:
-            try:
-                await in_thread(lambda: self._audit.record("gateway/unlock"))
-                await in_thread(self._file.remove)
-            except (AuditUnavailableError, OSError) as exc:
-                raise storage_failed("state folder") from exc
+            if self._times == times:
+                await self._unwrite()
             if self._times == times:
                 self.is_locked = False
                 self._keeper.set_locked(locked=False)
         return GatewayLockResult(gate=self._keeper.state)
 
-    def _shut(self) -> list[Session]:
-        """Lock in memory, and hang up on every device. No checkpoint."""
+    async def _unwrite(self) -> None:
+        try:
+            await in_thread(lambda: self._audit.record("gateway/unlock"))
+            await in_thread(self._file.remove)
+        except (AuditUnavailableError, OSError) as exc:
+            raise storage_failed("state folder") from exc
+
+    def _shut(self, *, stop: bool) -> Evicted:
+        """Lock in memory, and put every device out. No checkpoint."""
         self.is_locked = True
         self._times += 1
-        sessions = [one for one in self._table if one.device_id != LOCAL]
-        for session in sessions:  # first: only the workstation sees this gate
-            session.end(CloseCode.GOING_AWAY)
+        self._under_way += 1
+        # First: only the workstation sees this gate.
+        gone = self._eviction.begin(self._devices(), CloseCode.GOING_AWAY, stop=stop)
         self._keeper.set_locked(locked=True)
         self._withdraw_offer("The gate was locked.")
-        return sessions
+        return gone
 
 
 async def _written(file: LockFile) -> bool:

@@ -9,6 +9,7 @@ What all have in common up to the look is `passage`. From there on a module for 
 `turn_start`, `turn_steer`, `thread_start`, …, with what they share in `taking` and `way`.
 """
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -269,6 +270,6 @@ class Admission:
         )
         return await self._passage.go(caller, params, mutation)
 
-    async def stop_turns_of(self, device_id: str) -> list[str]:
-        """Interrupt what this device started (`revoke --stop`); return the turns."""
-        return await self._acts.turn_interrupt.run_for(device_id)
+    def stops_of(self, device_id: str) -> dict[str, Callable[[], Awaitable[None]]]:
+        """Return the turns that this device started and that run, each with its end."""
+        return self._acts.turn_interrupt.stops_of(device_id)

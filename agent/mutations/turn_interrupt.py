@@ -4,6 +4,9 @@ PROTOCOL.md section 4.
 """
 
 import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from adapter.errors import (
@@ -27,7 +30,7 @@ _NOT_RUNNING: Final = "This turn does not run (any more); nothing was stopped."
 
 
 class TurnInterrupt:
-    """`turn/interrupt`, and the end of all that a revoked device has started."""
+    """`turn/interrupt`, and the end of what a device has started that is put out."""
 
     def __init__(self, way: Way) -> None:
         self._way = way
@@ -61,19 +64,25 @@ class TurnInterrupt:
             )
 
     async def _stop(
-        self, lease: Lease, turn_id: str, *, background: bool = False
+        self,
+        lease: Lease,
+        turn_id: str,
+        *,
+        background: bool = False,
+        repeatable: bool = True,
     ) -> Turn:
         """Interrupt; where its thread does not react, end the writer, and so the turn.
 
         A stop has to work also where Codex hangs, or has lost a turn whose end it never
-        told. Raises: NotFound, Conflict (running), CodexOverloadedError.
+        told; or is overloaded, where nobody would say it again (not `repeatable`).
+        Raises: NotFound, Conflict (running), CodexOverloadedError.
         """
         writer = lease.started_writer
         try:
             return await writer.interrupt(turn_id, background=background)
-        except CodexOverloadedError:
-            raise
         except (NoAnswerError, CodexRefusedError) as exc:
+            if isinstance(exc, CodexOverloadedError) and repeatable:
+                raise
             if writer.live_turn(turn_id) is None:
                 raise running(None, _NOT_RUNNING) from exc
             _LOG.warning(
@@ -91,17 +100,15 @@ class TurnInterrupt:
             return owned_elsewhere(thread_id, holder)
         return running(None, _NOT_RUNNING)
 
-    async def run_for(self, device_id: str) -> list[str]:
-        """Interrupt what this device started (`revoke --stop`); return the turns."""
-        stopped: list[str] = []
-        for lease in self._way.leases.held():
-            turn_id = lease.writer.running_turn_id if lease.writer else None
-            if turn_id is None or self._way.starter_of(turn_id) != device_id:
-                continue
-            with lease.used():
-                try:
-                    await self._stop(lease, turn_id)
-                except (AdapterError, Refusal):
-                    continue  # it has ended by itself, or its process has
-            stopped.append(turn_id)
-        return stopped
+    def stops_of(self, device_id: str) -> dict[str, Callable[[], Awaitable[None]]]:
+        """Return the turns of this device that run, each with what ends it."""
+        return {
+            turn_id: partial(self._put_an_end, lease, turn_id)
+            for lease in self._way.leases.held()
+            if (turn_id := lease.writer.running_turn_id if lease.writer else None)
+            and self._way.starter_of(turn_id) == device_id
+        }
+
+    async def _put_an_end(self, lease: Lease, turn_id: str) -> None:
+        with lease.used(), suppress(AdapterError, Refusal):  # it has ended by itself
+            await self._stop(lease, turn_id, repeatable=False)

@@ -2,14 +2,13 @@
 
 PROTOCOL.md sections 1 and 2, SECURITY.md (Revocation). Rights that are taken away are
 gone before anything else happens: the memory first, then the sessions, then the disk.
+What has begun is carried to its end, also where the asking session ends before.
 """
 
 from collections.abc import Awaitable, Callable
-
-import trio
+from functools import partial
 
 from agent.access.rights import Rights
-from agent.edge_limits import REVOKING_S
 from agent.errors import AuditUnavailableError, StorageError
 from agent.mutations.refusals import storage_failed
 from agent.offload import in_thread
@@ -17,6 +16,7 @@ from agent.pairing.device_records import Device
 from agent.pairing.devices import Devices
 from agent.records.audit import Audit
 from agent.sessions.acts import Acts
+from agent.sessions.eviction import Evicted, Eviction
 from agent.sessions.router import Call
 from agent.sessions.session_table import SessionTable
 from agent.sessions.sessions import Session
@@ -42,8 +42,7 @@ class Owner:
         acts: Acts,
         audit: Audit,
         rights_of: Callable[[str], Rights],
-        stop_turns_of: Callable[[str], Awaitable[object]],
-        drop_queue_of: Callable[[str], Awaitable[None]],
+        eviction: Eviction,
         forget_blobs: Callable[[str], Awaitable[None]],
     ) -> None:
         self._devices = devices
@@ -51,8 +50,7 @@ class Owner:
         self._acts = acts
         self._audit = audit
         self._rights_of = rights_of
-        self._stop_turns_of = stop_turns_of
-        self._drop_queue_of = drop_queue_of
+        self._eviction = eviction
         self._forget_blobs = forget_blobs
 
     async def list_all(self, call: Call, params: DeviceListParams) -> DeviceListResult:
@@ -64,6 +62,9 @@ class Owner:
         """`device/grant`: live sessions have the new rights when this answers."""
         del call
         self._devices.get(params.device_id)
+        return await self._acts.carry(partial(self._grant, params)).wait()
+
+    async def _grant(self, params: DeviceGrantParams) -> DeviceResult:
         try:
             await in_thread(
                 lambda: self._audit.record(
@@ -88,16 +89,16 @@ class Owner:
         """`device/revoke`: nothing of the device happens any more when this answers."""
         del call
         device = self._devices.revoke(params.device_id)
-        sessions = hang_up(self._table, device.id)
+        gone = self._eviction.begin([device.id], CloseCode.REVOKED, stop=params.stop)
         kept = self._saved()
         self._audit.note("device/revoke", device=device.id, stop=params.stop)
-        with trio.move_on_after(REVOKING_S):
-            await self._drop_queue_of(device.id)
-            for session in sessions:
-                await session.wait_gone()
-            await self._acts.stop(device.id)
-            if params.stop:
-                await self._stop_turns_of(device.id)
+        put_out = partial(self._put_out, device, gone, kept=kept)
+        return await self._acts.carry(put_out).wait()
+
+    async def _put_out(
+        self, device: Device, gone: Evicted, *, kept: bool
+    ) -> DeviceResult:
+        await self._eviction.finish(gone)
         await self._forget_blobs(device.id)
         if not kept:
             raise Internal(
@@ -120,11 +121,3 @@ class Owner:
 
     def _row(self, device: Device) -> DeviceRow:
         return device.row(sessions=len(self._table.of(device.id)))
-
-
-def hang_up(table: SessionTable[Session], device_id: str) -> list[Session]:
-    """End every session of a device whose record is no longer good; return them."""
-    sessions = table.of(device_id)
-    for session in sessions:
-        session.end(CloseCode.REVOKED)
-    return sessions

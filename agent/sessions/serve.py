@@ -49,7 +49,9 @@ S = TypeVar("S", bound=trio.abc.AsyncResource)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doors:
     """What every connection needs. `rights_of`: a device's rights as of now. `locked`:
-    the owner wants no device here: it meets what a stranger meets."""
+    the owner wants no device here: it meets what a stranger meets. `recall`: to be called
+    before any of them opens; it drops what a gate that starts locked must not let through.
+    """
 
     edge: Edge
     identity: PrivateKey
@@ -60,6 +62,7 @@ class Doors:
     rights_of: Callable[[str], Rights]
     local_rights: Rights
     locked: Callable[[], bool]
+    recall: Callable[[], Awaitable[None]]
 
     def caller_of(self, device_id: str) -> Caller | None:
         """Return a device with its rights as of now; the workstation itself too."""

@@ -13,7 +13,7 @@ from clients.cli.exits import FailedError, NotReachedError
 from clients.cli.folders import device_key_file, host_book_file
 from clients.cli.hosts import LOCAL, choose_host, load_book
 from clients.cli.screen import Screen
-from clients.cli.workstation import admin_socket
+from clients.cli.workstation import admin_sockets, running_agent
 from transport.client import AdminTarget, Client, LinkState, Target, open_client
 from transport.errors import SilentAgentError, UnreachableError
 from transport.keys import PrivateKey, load_identity
@@ -106,14 +106,25 @@ async def open_local(
 
     `asked`: the person meant it; else it is what is left when no host is known.
     """
-    path = admin_socket()
+    paths = admin_sockets()
     async with AsyncExitStack() as stack:
+        yield await _first_local(stack, paths, asked=asked, on_link=on_link)
+
+
+async def _first_local(
+    stack: AsyncExitStack, paths: Sequence[Path], *, asked: bool, on_link: OnLink | None
+) -> Client:
+    failures: list[UnreachableError] = []
+    for path in paths:
+        door = open_client(AdminTarget(path=path), client_info(), on_link=on_link)
         try:
-            door = open_client(AdminTarget(path=path), client_info(), on_link=on_link)
-            client = await stack.enter_async_context(door)
+            return await stack.enter_async_context(door)
         except UnreachableError as error:
-            raise NotReachedError(_nobody(path, error, asked=asked)) from error
-        yield client
+            failures.append(error)
+    # One that was reached and says nothing tells more than one that is not there.
+    silent = [one for one in failures if not isinstance(one.__cause__, OSError)]
+    first = (silent or failures)[0]
+    raise NotReachedError(_nobody(paths[0], first, asked=asked)) from first
 
 
 def _nobody(path: Path, error: UnreachableError, *, asked: bool) -> str:
@@ -121,6 +132,11 @@ def _nobody(path: Path, error: UnreachableError, *, asked: bool) -> str:
         return (
             f"the Agent of this machine does not answer ({error}): it hangs or has too "
             "much to do; look at what it prints, or start it anew"
+        )
+    if (agent := running_agent()) is not None:
+        return (
+            f"an Agent runs here ({agent.text}) and cannot be reached ({error}): it "
+            f"starts or closes; try again in a moment, else {agent.end} and start it anew"
         )
     if asked:
         return (

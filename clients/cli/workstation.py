@@ -8,6 +8,7 @@ import json
 import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,20 +21,43 @@ if TYPE_CHECKING:
     from clients.cli.screen import Screen
 
 
+@dataclass(frozen=True, slots=True)
+class AgentProcess:
+    """Who has this machine's state folder. `text`: its process, and since when."""
+
+    text: str
+    pid: int | None
+
+    @property
+    def end(self) -> str:
+        """What a person does to end it."""
+        return "end it" if self.pid is None else f"end it (`kill {self.pid}`)"
+
+
 def admin_socket(environ: Mapping[str, str] = os.environ) -> Path:
     """Return where the Agent of this machine listens for its owner."""
     return _config(environ).runtime_dir / "admin.sock"
 
 
-def agent_sockets(environ: Mapping[str, str] = os.environ) -> list[Path]:
-    """Return where the Agent of this machine may listen for devices, the likeliest first.
+def admin_sockets(environ: Mapping[str, str] = os.environ) -> list[Path]:
+    """Return where that may be, the likeliest first."""
+    return [folder / "admin.sock" for folder in _socket_folders(environ)]
 
-    A command that ssh runs often lacks the login session's runtime folder.
-    """
-    folders = [_config(environ).runtime_dir]
+
+def agent_sockets(environ: Mapping[str, str] = os.environ) -> list[Path]:
+    """Return where the Agent of this machine may listen for devices, the likeliest first."""
+    return [folder / "agent.sock" for folder in _socket_folders(environ)]
+
+
+def _socket_folders(environ: Mapping[str, str]) -> list[Path]:
+    """A command that ssh runs often lacks the login session's runtime folder; an Agent
+    may have been started without one, too."""
+    config = _config(environ)
+    folders = [config.runtime_dir]
     if not environ.get(STATE_DIR) and not environ.get("THREADGATE_RUNTIME_DIR"):
+        folders.append(config.state_dir / "run")
         folders.append(Path(f"/run/user/{os.getuid()}/threadgate"))
-    return [folder / "agent.sock" for folder in dict.fromkeys(folders)]
+    return list(dict.fromkeys(folders))
 
 
 def _config(environ: Mapping[str, str]) -> "Config":
@@ -178,28 +202,49 @@ def replay_lines(
         raise UsageProblemError(f"{file}, line {number}: {why}") from error
 
 
-async def lock_at_rest(*, locked: bool) -> None:
-    """Lock or unlock the gate of an Agent that does not run: its next start finds it.
-
-    Raises: FailedError (one runs after all, or the folder cannot be written).
-    """
-    import trio
-
-    await trio.to_thread.run_sync(_lock_at_rest, _config(os.environ).state_dir, locked)
-
-
-def _lock_at_rest(folder: Path, locked: bool) -> None:
-    from agent.gate.panic import LockFile
-    from agent.lockfile import FolderInUseError, hold_folder
-    from agent.records.reserve import Reserve
+def mark_locked() -> bool:
+    """Have the next start of an Agent find the gate locked; return whether it will."""
+    from agent.gate import at_rest
     from transport.errors import KeyFileError
 
     try:
-        with hold_folder(folder):
-            file = LockFile(folder, insist=Reserve(folder).insist)
-            if locked:
-                file.put()
-            else:
-                file.remove()
-    except (FolderInUseError, KeyFileError, OSError) as error:
+        at_rest.mark_locked(_config(os.environ).state_dir)
+    except (KeyFileError, OSError):
+        return False
+    return True
+
+
+async def lock_at_rest(*, locked: bool) -> "AgentProcess | None":
+    """Lock or unlock the gate of an Agent that does not run: its next start finds it.
+
+    Returns None when it is done, else who runs after all. Raises: FailedError (the
+    folder cannot be written).
+    """
+    import trio
+
+    folder = _config(os.environ).state_dir
+    return await trio.to_thread.run_sync(_lock_at_rest, folder, locked)
+
+
+def _lock_at_rest(folder: Path, locked: bool) -> "AgentProcess | None":
+    from agent.errors import StorageError
+    from agent.gate import at_rest
+    from agent.lockfile import FolderInUseError
+    from transport.errors import KeyFileError
+
+    act = at_rest.lock_at_rest if locked else at_rest.unlock_at_rest
+    try:
+        act(folder)
+    except FolderInUseError as error:
+        return AgentProcess(str(error.holder), error.holder.pid)
+    except (KeyFileError, StorageError, OSError) as error:
         raise FailedError(str(error)) from error
+    return None
+
+
+def running_agent() -> "AgentProcess | None":
+    """Return the process that has this machine's state folder, if there is one."""
+    from agent.lockfile import holder_of
+
+    holder = holder_of(_config(os.environ).state_dir)
+    return None if holder is None else AgentProcess(str(holder), holder.pid)

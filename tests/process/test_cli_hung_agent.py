@@ -1,11 +1,13 @@
 """An Agent that is there and says nothing is not said to be missing."""
 
+import os
 from functools import partial
 from pathlib import Path
 
 import pytest
 import trio
 
+from agent.lockfile import hold_folder
 from clients.cli.doors import open_local
 from clients.cli.exits import NotReachedError
 from transport import kept_session
@@ -27,6 +29,10 @@ async def test_an_agent_that_does_not_answer_is_told_from_none(
         serve = partial(trio.serve_listeners, _keep_silent, list(listeners))
         async with open_background(serve):
             assert "does not answer (no session was opened" in await _told()
+        with hold_folder(tmp_path):
+            told = await _told()
+        assert f"an Agent runs here (process {os.getpid()}, since" in told
+        assert "it starts or closes" in told
 
 
 async def _told() -> str:

@@ -62,3 +62,17 @@ async def test_without_an_agent_the_next_one_starts_locked(tmp_path: Path) -> No
         async with open_agent(tmp_path) as house:
             status = await run_cli("status", environ=environ_of(house))
             assert status.out.startswith("Open")
+
+
+async def test_a_command_without_the_login_session_s_folder_finds_the_agent(
+    tmp_path: Path,
+) -> None:
+    environ = {**cli_environ(tmp_path), "XDG_STATE_HOME": str(tmp_path / "xdg")}
+    del environ["THREADGATE_STATE_DIR"]
+    state = tmp_path / "xdg" / "threadgate"
+    with trio.fail_after(DEADLINE_S):
+        async with open_agent(tmp_path, state_dir=state, runtime_dir=state / "run"):
+            environ["XDG_RUNTIME_DIR"] = str(tmp_path / "session")
+            ran = await run_cli("status", environ=environ)  # of no other Agent
+        assert (ran.code, ran.err) == (0, "")
+        assert "bench" in ran.out

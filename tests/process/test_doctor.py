@@ -15,7 +15,8 @@ from agent.doctor.doctor_files import (
     look_at_disk,
     look_at_state,
 )
-from agent.doctor.findings import Finding, Level
+from agent.doctor.findings import Finding, Level, redacted
+from agent.lockfile import hold_folder
 from tests.support.agents import make_config, open_agent
 
 ENVIRON = {"PATH": "/nonexistent", "THREADGATE_CODEX": "/nonexistent/codex"}
@@ -133,3 +134,16 @@ async def test_an_agent_that_runs_is_seen_and_left_alone(tmp_path: Path) -> None
             assert "one runs" in (await named(config, "agent")).text
             found = await named(config, "port")
             assert (found.level, "by the Agent" in found.text) == (Level.OK, True)
+
+
+async def test_an_agent_that_cannot_be_reached_is_told_from_none(
+    config: Config,
+) -> None:
+    assert (await named(config, "agent")).text.startswith("none runs")
+    with hold_folder(config.state_dir):
+        found = await named(config, "agent")
+    assert found.level is Level.FAIL
+    assert f"process {os.getpid()}, since" in found.text
+    (told,) = redacted([found], private=())
+    assert str(os.getpid()) not in told.text + told.advice
+    assert (await named(config, "agent")).level is Level.OK

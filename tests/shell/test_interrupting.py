@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from trio.testing import MockClock
 
+from adapter.errors import CodexOverloadedError
 from agent.records.key_row import RowState
 from tests.support.door import (
     LOCAL,
@@ -82,6 +83,26 @@ async def test_revoke_can_stop_what_the_device_started_and_nothing_else(
         house.runtime.add("mine", "t1")
         theirs = await house.door.admission.start_turn(device(), send())
         await house.door.admission.start_turn(LOCAL, send("mine", key=OTHER_KEY))
-        assert await house.door.admission.stop_turns_of("d1") == [theirs.sent.id]
+        stops = house.door.admission.stops_of("d1")
+        assert list(stops) == [theirs.sent.id]
+        for stop_it in stops.values():
+            await stop_it()
         assert house.runtime.writers[0].running_turn_id is None
         assert house.runtime.writers[1].running_turn_id is not None
+
+
+async def test_an_overloaded_codex_does_not_keep_a_turn_of_who_was_put_out(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        house.runtime.add("thr", "t1")
+        theirs = await house.door.admission.start_turn(device(), send())
+
+        def refuse() -> None:
+            raise CodexOverloadedError("turn/interrupt", -32001, "busy")
+
+        house.runtime.at("interrupt", refuse)
+        await house.door.admission.stops_of("d1")[theirs.sent.id]()
+        assert house.runtime.live == [], (
+            "nobody would say it again: its writer is ended"
+        )

@@ -42,6 +42,14 @@ class UnixListener(trio.abc.Listener[trio.SocketStream]):
         self.path = path
         self._made = _identity(path)
 
+    @property
+    def is_in_place(self) -> bool:
+        """Whether its path still leads here; else nobody can come in by it."""
+        try:
+            return _identity(self.path) == self._made
+        except OSError:  # a folder above it has gone, or is not ours any more
+            return False
+
     async def accept(self) -> trio.SocketStream:
         """Return the next stream of a process of ours.
 
@@ -57,7 +65,7 @@ class UnixListener(trio.abc.Listener[trio.SocketStream]):
     async def aclose(self) -> None:
         """Stop listening and remove the socket file."""
         try:
-            if _identity(self.path) == self._made:
+            if self.is_in_place:
                 self.path.unlink(missing_ok=True)
         finally:
             await self._listener.aclose()
