@@ -33,6 +33,7 @@ class LinkTeller:
             self._screen.note("connected again")
         elif not link.up and link.retry_in_s is not None:
             when = duration(round(link.retry_in_s * 1000))
+            self._screen.cut_in()
             self._screen.note(f"connection lost ({link.why}); next try in {when}")
         self._lost = not link.up
 

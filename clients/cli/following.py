@@ -71,6 +71,7 @@ class _Follower:
             me=self.client.opened.device.id,
             devices=self.devices,
         )
+        self.inplace.tell(self.transcript)
         for event in self.early:
             self.show(event)
         self.early.clear()
@@ -102,6 +103,7 @@ class _Follower:
             return
         waiting = await pending_approvals(self.client, self.thread_id)
         if self.transcript is not None and not self.screen.as_json:
+            self.inplace.settle(waiting)
             for one in waiting:
                 told = self.transcript.waiting([one], self.screen.clock())
                 self.inplace.show(told, one)

@@ -6,7 +6,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from io import TextIOWrapper
 from typing import Any, TextIO
@@ -24,7 +24,8 @@ def _now_ms() -> int:
 class Screen:
     """A terminal, a pipe or a file. `as_json`: stdout is for a program.
 
-    `width` in cells; None where lines are not cut (no terminal).
+    `width` in cells; None where lines are not cut (no terminal). `cut_ins`: called before
+    a line comes from elsewhere, by who may be in the middle of one.
     """
 
     out: TextIO
@@ -34,6 +35,9 @@ class Screen:
     zone: tzinfo
     now_ms: Callable[[], int] = _now_ms
     as_json: bool = False
+    cut_ins: list[Callable[[], None]] = field(
+        default_factory=list["Callable[[], None]"], compare=False
+    )
 
     def clock(self) -> Clock:
         """Return the moment."""
@@ -75,6 +79,11 @@ class Screen:
     def note(self, text: str) -> None:
         """Print a line on stderr: progress and what is not the answer."""
         print(paint(line(text), colour=False), file=self.err, flush=True)
+
+    def cut_in(self) -> None:
+        """Have the line that is being written ended, and a question on it taken back."""
+        for end_line in self.cut_ins:
+            end_line()
 
     def problem(self, message: str, details: Iterable[Line] = ()) -> None:
         """Print the one line about what went wrong, and its details, on stderr."""

@@ -58,6 +58,7 @@ async def _tell(
         me=client.opened.device.id,
         devices=await device_names(client),
     )
+    inplace.tell(transcript)
     _greet(screen, client, root)
     if root is not None:
         params = ThreadReadParams(thread_id=root, turns=0)
@@ -70,6 +71,7 @@ async def _tell(
             if isinstance(event, Resumed) and event.verdict != "ok":
                 # Asked after the subscription stands: none can fall in between.
                 waiting = await pending_approvals(client, root)
+                inplace.settle(waiting)
                 for one in waiting:
                     told = transcript.waiting([one], screen.clock())
                     inplace.show(told, one)

@@ -22,6 +22,8 @@ from transport.protocol.approvals import (
 from transport.protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
+    Gap,
+    ItemStarted,
     Notice,
     NoticeLevel,
     TurnCompleted,
@@ -203,6 +205,94 @@ async def test_a_question_that_another_device_answered_is_taken_back(
         await agent.wait_called("approval/answer")
     (call,) = agent.called("approval/answer")
     assert call["approvalId"] == second.id
+
+
+async def test_a_question_that_went_with_its_agent_gives_way_to_what_happens(
+    tmp_path: Path,
+) -> None:
+    """What was typed while nobody was there answers nothing of the next Agent."""
+    gone, new = cli_asked.command_approval(), cli_asked.change_approval()
+    async with (
+        fake(tmp_path / "s", "approve") as agent,
+        asked(tmp_path / "s", agent, gone) as shown,
+    ):
+        await shown.wait_for(PROMPT)
+        agent.lost = 1_000  # the next one knows nothing of the events before it
+        agent.answers["approval/list"] = lambda _: ApprovalListResult(
+            approvals=[new], head=1
+        )
+        agent.silent.add("session/open")
+        await agent.cut()
+        await shown.wait_for("\nconnection lost")
+        await shown.type("a\n")
+        agent.silent.clear()
+        await agent.cut()
+        await shown.wait_count(PROMPT, 2)
+        ended = f"{gone.id} does not wait any more"
+        assert ended in shown.shown.partition("connected again")[2]
+        assert agent.called("approval/answer") == []
+        await shown.type("a\n")
+        await agent.wait_called("approval/answer")
+        agent.tell(notice("and on it goes"))
+        await shown.wait_for("and on it goes")
+    (call,) = agent.called("approval/answer")
+    assert call["approvalId"] == new.id
+
+
+@pytest.mark.parametrize("lost", [0, 1_000], ids=["ok", "gap"])
+async def test_a_question_that_waits_still_is_asked_again_once_connected(
+    tmp_path: Path, lost: int
+) -> None:
+    approval = cli_asked.command_approval()
+    async with (
+        fake(tmp_path / "s", "approve") as agent,
+        asked(tmp_path / "s", agent, approval) as shown,
+    ):
+        await shown.wait_for(PROMPT)
+        agent.answers["approval/list"] = lambda _: ApprovalListResult(
+            approvals=[approval], head=1
+        )
+        agent.lost = lost
+        await agent.cut()
+        await shown.wait_count(PROMPT, 2)
+        again = shown.shown.partition("connected again")[2]
+        assert "make deploy" in again
+        assert "does not wait" not in again
+        await shown.type("d\n")
+        await agent.wait_called("approval/answer")
+        await shown.wait_for(f"{approval.id} declined")
+
+
+async def test_a_question_that_ended_in_a_gap_is_taken_back(tmp_path: Path) -> None:
+    """The connection was never lost: events were, by who took them too slowly."""
+    approval = cli_asked.command_approval()
+    async with (
+        fake(tmp_path / "s", "approve") as agent,
+        asked(tmp_path / "s", agent, approval) as shown,
+    ):
+        await shown.wait_for(PROMPT)
+        agent.tell(notice("held back"))
+        agent.tell(Gap(epoch="e1", head=len(agent.journal) + 1, open=[]))
+        await shown.wait_for(f"{approval.id} does not wait any more")
+        await shown.wait_for("held back")
+        agent.tell(notice("and on it goes"))
+        await shown.wait_for("and on it goes")
+    assert agent.called("approval/answer") == []
+
+
+async def test_a_lost_connection_is_told_on_a_line_of_its_own(tmp_path: Path) -> None:
+    state = tmp_path / "s"
+    async with (
+        fake(state) as agent,
+        open_terminal(state, "watch", SHOP, NO_COLOR="1") as shown,
+    ):
+        await agent.subscribed.wait()
+        agent.tell(ItemStarted(ref=1, item=samples.message("")))
+        agent.say(1, "half a line")
+        await shown.wait_for("half a line")
+        await agent.cut()
+        await shown.wait_for("half a line\r\nconnection lost")
+        await shown.wait_for("connected again")
 
 
 async def test_what_is_filled_in_is_asked_for_and_sent_after_a_yes(
