@@ -63,6 +63,8 @@ async def revoke(screen: Screen, *, device: str, stop: bool) -> ExitCode:
         params = DeviceRevokeParams(device_id=row.id, stop=stop)
         result = await client.call(DEVICE_REVOKE, params)
     screen.say(Span(f"Revoked: {row.name} ({row.id}). It is cut off.", "good"))
+    if not stop:
+        screen.say("A turn that it has begun goes on (`--stop` interrupts its turns).")
     if screen.as_json:
         screen.json(result.wire())
     return ExitCode.OK
