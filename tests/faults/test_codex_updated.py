@@ -214,7 +214,9 @@ async def test_a_codex_that_is_not_there_any_more_is_said_to_be_gone() -> None:
                 remove(BUNDLED, folder)
                 (folder / "codex").unlink()
                 for _ in range(2):
-                    with pytest.raises(CodexUnavailable, match="not on the work") as no:
+                    with pytest.raises(
+                        CodexUnavailable, match="not there any more"
+                    ) as no:
                         params = send_params(thread, "on", key="on")
                         await client.call(TURN_START, params, timeout_s=60)
                     assert no.value.retryable

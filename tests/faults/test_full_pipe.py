@@ -161,6 +161,13 @@ def _length(command: Command) -> int:
     return len(encode(two_digits))
 
 
+async def revoke(stage: Stage, revoked: trio.Event) -> None:
+    """Revoke the device; that returns once what it had begun has ended."""
+    gone = DeviceRevokeParams(device_id=stage.phone.id)
+    await stage.owner.call(DEVICE_REVOKE, gone, timeout_s=60)
+    revoked.set()
+
+
 @pytest.mark.parametrize("how", ["revoked", "a desktop opens"])
 async def test_a_yes_that_waits_for_the_pipe_is_not_given_once_it_may_not(
     how: str,
@@ -182,14 +189,19 @@ async def test_a_yes_that_waits_for_the_pipe_is_not_given_once_it_may_not(
             nursery.start_soon(yes)
             await stage.wait_looked(looks)
             assert await stage.waits()  # no byte of it is out: nothing is answered
+            revoked = trio.Event()
             if how == "revoked":
-                gone = DeviceRevokeParams(device_id=stage.phone.id)
-                await stage.owner.call(DEVICE_REVOKE, gone, timeout_s=60)
+                nursery.start_soon(revoke, stage, revoked)
+                while not said:  # its session ends at once, its yes still waits
+                    await trio.lowlevel.checkpoint()
+                assert not revoked.is_set()
             else:
                 stage.watch.foreign.append(DESKTOP)
+                revoked.set()
             stage.go_on()
             while not said:
                 await trio.lowlevel.checkpoint()
+            await revoked.wait()
             assert await stage.waits()
             assert (await stage.say(stage.owner, "deny")).choice == "deny"
             await stage.ear.first(TurnCompleted)
