@@ -88,8 +88,9 @@ async def shake_hands(
     if isinstance(stream, stdio.ChildStream) and (why := await stream.failure()):
         raise why from refused
     raise SilentAgentError(
-        f"{url} answers, but not to this device: it is revoked or not paired there, "
-        "the pairing has ended, the Agent is locked, or it is another Agent"
+        f"something listens at {url} and does not answer this device: the Agent hangs or "
+        "has too much to do, or it does not take this device (revoked or not paired "
+        "there, the pairing has ended, locked, another Agent)"
     ) from refused
 
 

@@ -291,7 +291,7 @@ class UnreachableError(TransportError):
 
 
 class SilentAgentError(UnreachableError):
-    """Something listens, but hung up on our handshake: keys, pairing or a lock."""
+    """Something listens and did not shake hands: it hangs; or keys, pairing, a lock."""
 
 
 class LinkLostError(TransportError):

@@ -89,8 +89,10 @@ async def _first_reached(
             return await stack.enter_async_context(door)
         except SilentAgentError as error:
             raise NotReachedError(
-                f"{name} does not take this device: it is revoked there, or the Agent "
-                f"at {target.url} is locked or another one by now; its owner knows which"
+                f"{name} does not answer, though something listens at {target.url}: the "
+                "Agent hangs or has too much to do (try again; look at what it prints), "
+                "or it does not take this device any more (revoked, locked, another "
+                "Agent): its owner knows which"
             ) from error
         except UnreachableError as error:
             failures.append(str(error))

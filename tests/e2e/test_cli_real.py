@@ -121,7 +121,7 @@ async def test_a_revoked_device_is_cut_off_at_once_and_told_so() -> None:
             await watching.wait_line("has revoked this device")
             await watching.end(expect=ExitCode.FAILED)
         again = await built.phone.run("threads", expect=ExitCode.UNREACHABLE)
-        assert "does not take this device" in again
+        assert "does not take this device any more" in again
         assert "revoked" in await built.desk.run("devices", "list")
 
 

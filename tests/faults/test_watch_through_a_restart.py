@@ -17,8 +17,8 @@ from tests.support.served_agent import (
 )
 from tests.support.terminals import open_terminal
 from transport.client import Client
-from transport.protocol.methods import THREAD_START, TURN_START
-from transport.protocol.threads import ThreadStartParams
+from transport.protocol.methods import THREAD_READ, THREAD_START, TURN_START
+from transport.protocol.threads import ThreadReadParams, ThreadStartParams, ThreadStatus
 from transport.protocol.turns import TextInput
 
 pytestmark = pytest.mark.codex
@@ -41,7 +41,11 @@ async def new_thread(client: Client, home: CodexHome, key: str) -> str:
         request_key=key * 32,
         wait_ms=20_000,
     )
-    return (await client.call(THREAD_START, params, timeout_s=60)).thread.id
+    thread = (await client.call(THREAD_START, params, timeout_s=60)).thread.id
+    read = ThreadReadParams(thread_id=thread)
+    while (await client.call(THREAD_READ, read)).thread.status is ThreadStatus.RUNNING:
+        pass  # each read is a round trip
+    return thread
 
 
 async def kill(agent: ServedAgent) -> None:
@@ -57,8 +61,6 @@ async def test_a_watch_with_an_open_question_goes_on_with_the_next_agent() -> No
             async with open_served_agent(home) as agent, open_owner_of(agent) as client:
                 asking = await new_thread(client, home, "a")
                 other = await new_thread(client, home, "b")
-                await send_to_end(client, asking, "and?", key="and")
-                await send_to_end(client, other, "and?", key="or")
                 watching = open_terminal(agent.state, "watch", NO_COLOR="1")
                 shown = await later.enter_async_context(watching)
                 await shown.wait_for("Watching")

@@ -95,7 +95,7 @@ async def test_a_stranger_is_told_that_the_agent_hangs_up() -> None:
     agent, _ = paired_agent()
     with trio.fail_after(240):
         async with on_tcp(agent) as url:
-            with pytest.raises(SilentAgentError, match="not to this device"):
+            with pytest.raises(SilentAgentError, match="does not answer this device"):
                 await use(target(agent, PrivateKey.generate(), url))
     assert agent.refused == 1
 
