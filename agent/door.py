@@ -198,6 +198,7 @@ def _delivering(given: Given, ground: Ground, mutations: Mutations) -> Deliverin
     delivering = Delivering(
         mutations.backlog,
         deliver=mutations.admission.start_turn,
+        sent_before=mutations.sent_before.has,
         keeper=keeper,
         leases=leases,
         watch=ground.eyes,

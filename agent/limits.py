@@ -105,12 +105,24 @@ STORAGE_RETRY_MS: Final = 30_000  # a person makes room, no program does
 
 # The Agent's own queue
 QUEUE_A_THREAD: Final = 16  # more is not a queue but a script: use request keys
-QUEUE_ALL: Final = 128  # in all; a message is 200 KB at most: 26 MB
+QUEUE_A_THREAD_A_DEVICE: Final = 12  # one device leaves others room in a thread
+QUEUE_ALL: Final = 128  # of all devices; a message is 200 KB at most: 26 MB
+QUEUE_A_DEVICE: Final = 64  # no device takes all places: half of them are for others
+OWNER_QUEUE: Final = 64  # beside them, and so in a thread: devices take none of these
 QUEUE_MS: Final = 24 * 3_600_000  # what was meant a day ago may not be meant now
 QUEUE_PREVIEW: Final = 200  # characters of a message in lists and events
 QUEUE_RETRY_S: Final = 2.0  # after a refusal that may pass
 QUEUE_SLOW_S: Final = 15.0  # while others' work waits in the thread: a person decides
 QUEUE_LOCK_S: Final = 1.0  # looking into /proc/locks for a foreign holder's end
+QUEUE_CODEX_S: Final = 2.0  # Codex refuses for now: twice as long after each time …
+QUEUE_CODEX_MOST_S: Final = 300.0  # … since each may cost the start of a writer
+QUEUE_TURNS: Final = (
+    1_000  # looked through for a message that may have been sent before
+)
+QUEUE_TURNS_A_PAGE: Final = 50  # each with its first words and its last, 20 pages
+DROPPED_MS: Final = 24 * 3_600_000  # a person who is away for a night is told, too
+DROPPED_KEPT: Final = 256  # twice what may wait; about 1 KB each
+DROPPED_WORDS: Final = 500  # characters of why one was dropped
 SCHEMA_BYTES: Final = 32 * 1024  # of an output schema, as JSON
 
 # What a full disk must still take

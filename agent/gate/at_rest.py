@@ -12,6 +12,7 @@ from agent.access.scopes import LOCAL
 from agent.clocks import wall_ms
 from agent.gate.panic import LockFile
 from agent.lockfile import hold_folder
+from agent.queue.dropped_book import SHUT_OUT, dropped
 from agent.queue.queue_table import QueueTable
 from agent.records.audit import Audit
 from agent.records.reserve import Reserve
@@ -58,7 +59,12 @@ def _drop_queues(folder: Path, audit: Audit) -> None:
     with closing(Store.open(folder / _LEDGER)) as store:
         table = QueueTable(store)
         waiting = [one for one in table.load() if one.device_id != LOCAL]
-        table.remove([one.queue_id for one in waiting])
+        at, ages = wall_ms(), store.ages()
+        since = at if ages is None else ages.least
+        told = [dropped(one, SHUT_OUT, at=at, since=since) for one in waiting]
+        table.remove(
+            [one.queue_id for one in told], {one.queue_id: one for one in told}
+        )
     for device_id in dict.fromkeys(one.device_id for one in waiting):
         count = sum(one.device_id == device_id for one in waiting)
         audit.note("queue/dropped", device=device_id, count=count)

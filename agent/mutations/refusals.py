@@ -191,7 +191,7 @@ def failed_before(exc: AdapterError, *, thread_id: str, at_ms: int) -> Refusal:
             return NotResumable(
                 "This thread is archived: it can be read, not continued. Unarchive it "
                 f"(`threadgate unarchive {thread_id}`), then send again.",
-                data={"threadId": thread_id},
+                data={"threadId": thread_id, "archived": True},
             )
         case ThreadLockedError():
             return owned_elsewhere(thread_id, None)

@@ -26,6 +26,7 @@ from agent.mutations.way import Way
 from agent.queue.backlog import Backlog
 from agent.queue.message_queue import MessageQueue
 from agent.queue.queue_table import QueueTable
+from agent.queue.sent_before import SentBefore
 from agent.records.ledger import Ledger
 from agent.records.request_keys import RequestKeys
 from transport.protocol.threads import Thread
@@ -41,6 +42,7 @@ class Mutations:
     acts: Acts
     admission: Admission
     backlog: Backlog
+    sent_before: SentBefore
     keys: RequestKeys
 
 
@@ -77,6 +79,7 @@ def build_mutations(
         acts=acts,
         admission=Admission(passage, acts, outcomes),
         backlog=backlog,
+        sent_before=SentBefore(way),
         keys=keys,
     )
 
@@ -107,7 +110,8 @@ def _backlog(given: Given, ledger: Ledger, table: QueueTable) -> Backlog:
         table,
         emit=given.emit,
         now_ms=given.now_ms,
-        age_ms=lambda: ledger.ages().most,
+        ages=ledger.ages,
         insist=given.reserve.insist,
+        note=given.audit.note,
         run=given.run,
     )

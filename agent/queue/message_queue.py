@@ -11,7 +11,8 @@ from typing import Final
 
 import trio
 
-from agent.access.scopes import Caller, check_alive
+from agent.access.scopes import Caller, check_alive, local_caller
+from agent.access.sight import is_fenced
 from agent.limits import ACT_S, QUEUE_MS
 from agent.mutations.newest_turn import check_expected
 from agent.mutations.way import Way
@@ -20,7 +21,7 @@ from agent.queue.queue_book import Waiting, preview_of
 from agent.queue.queue_table import QueueTable
 from agent.records.flight import Flight, Settled
 from agent.records.key_row import KeyRow
-from transport.errors import Conflict, NotFound, Refusal
+from transport.errors import CodexUnavailable, Conflict, NotFound, Refusal
 from transport.protocol.queue import (
     QueueDeleteParams,
     QueueDeleteResult,
@@ -31,6 +32,7 @@ from transport.protocol.turns import Queued, TurnStartParams, TurnStartResult
 
 _QUEUED: Final = "queued"
 ACTION: Final = "turn/queue"  # in the audit
+_OWNER: Final = local_caller()
 
 
 class MessageQueue:
@@ -51,6 +53,7 @@ class MessageQueue:
         self._head = head
         self._now_ms = now_ms
         self._alone = trio.Lock()
+        self._unplaced = backlog.threads()  # nobody has asked yet where these are
 
     async def put(
         self, caller: Caller, params: TurnStartParams, flight: Flight
@@ -60,7 +63,7 @@ class MessageQueue:
         await self._check_newest(params)
         async with self._alone:
             check_alive(caller)
-            self._backlog.book.check_room(params.thread_id)
+            self._backlog.book.check_room(params.thread_id, caller.device_id)
             row = self._row(caller, params)
             position = self._backlog.book.put(row)
             queued = Queued(queue_id=row.queue_id, position=position)
@@ -118,18 +121,36 @@ class MessageQueue:
             await self._backlog.forget([row.queue_id])
 
     async def waiting(self, caller: Caller, params: QueueListParams) -> QueueListResult:
-        """Return what waits in the threads that exist for the caller. Raises: Refusal."""
+        """Return what waits in the threads that exist for the caller, and what was dropped
+        there. Raises: Refusal."""
         head = self._head()
         theirs: tuple[str, ...] = ()
         if params.thread_id is not None:
             await self._way.sight.thread(caller, params.thread_id)
             theirs = (await self._way.newest.pending(params.thread_id)).queue
-        shown = [
-            one
-            for one in self._backlog.book.shown(params.thread_id)
-            if self._way.sight.sees(caller, one.thread_id)
-        ]
-        return QueueListResult(queue=shown, codex_queue=[*theirs], head=head)
+        elif is_fenced(caller):
+            await self._place()
+        sees = partial(self._way.sight.sees, caller)
+        whole = caller.is_local
+        shown = self._backlog.book.shown(params.thread_id, whole=whole)
+        dropped = self._backlog.dropped.shown(params.thread_id, whole=whole)
+        return QueueListResult(
+            queue=[one for one in shown if sees(one.thread_id)],
+            codex_queue=[*theirs],
+            dropped=[one for one in dropped if sees(one.thread_id)],
+            head=head,
+        )
+
+    async def _place(self) -> None:
+        """Learn where the threads are whose messages an earlier run has left."""
+        for thread_id in sorted(self._unplaced):
+            try:
+                await self._way.sight.thread(_OWNER, thread_id)
+            except CodexUnavailable:
+                return  # the next one who asks
+            except Refusal:
+                pass  # it is there for nobody
+            self._unplaced.discard(thread_id)
 
     async def delete(
         self, caller: Caller, params: QueueDeleteParams, flight: Flight

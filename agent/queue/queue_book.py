@@ -4,20 +4,38 @@ First come, first served in each thread; threads do not wait for each other.
 """
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from agent.limits import QUEUE_A_THREAD, QUEUE_ALL, QUEUE_PREVIEW
+from agent.access.scopes import LOCAL
+from agent.limits import (
+    OWNER_QUEUE,
+    QUEUE_A_DEVICE,
+    QUEUE_A_THREAD,
+    QUEUE_A_THREAD_A_DEVICE,
+    QUEUE_ALL,
+    QUEUE_PREVIEW,
+)
 from transport.errors import Overloaded
 from transport.protocol.queue import QueuedMessage, WaitsFor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What whoever a message waits for says: `brief` to devices, `whole` at admin.sock."""
+
+    brief: str
+    whole: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
     """One message. `params`: the turn/start that delivers it, as JSON.
 
-    `stored`: it is on the disk, so it may be delivered. `expires_at`, for people, in ms
-    since the epoch; what counts is `until`, in ms of `Ages.most`.
+    `stored`: it is on the disk, so it may be delivered. `found`: it was there when the
+    Agent began, so it may have been sent before. `expires_at`, for people, in ms since the
+    epoch; what counts is `until`, in ms of `Ages.most`.
     """
 
     queue_id: str
@@ -29,7 +47,9 @@ class Waiting:
     expires_at: int
     until: int
     waits_for: WaitsFor | None = None
+    said: Said | None = None
     stored: bool = True
+    found: bool = False
 
 
 class QueueBook:
@@ -41,17 +61,30 @@ class QueueBook:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def check_room(self, thread_id: str) -> None:
-        """Raise `Overloaded` where no further message may wait."""
-        limit, waiting = QUEUE_A_THREAD, len(self.of_thread(thread_id))
-        if waiting < limit:
-            limit, waiting = QUEUE_ALL, len(self._rows)
-        if waiting >= limit:
-            raise Overloaded(
-                f"{limit} messages wait already. Take one back (queue/delete), or wait "
-                "until one was delivered.",
-                data={"limit": limit},
-            )
+    def check_room(self, thread_id: str, device_id: str) -> None:
+        """Raise `Overloaded` where no further message of this device may wait."""
+        for limit, whose, waiting in self._shares(thread_id, device_id):
+            if waiting >= limit:
+                raise Overloaded(
+                    f"{limit} messages{whose} wait already. Take one back (queue/delete), "
+                    "or wait until one was delivered.",
+                    data={"limit": limit},
+                )
+
+    def _shares(self, thread_id: str, device_id: str) -> Iterator[tuple[int, str, int]]:
+        """Yield each bound, of whose messages it is, and how many of these there are."""
+        own = self.of_device(device_id)
+        own_here = sum(row.thread_id == thread_id for row in own)
+        if device_id == LOCAL:
+            yield QUEUE_A_THREAD, " of the workstation in this thread", own_here
+            yield OWNER_QUEUE, " of the workstation", len(own)
+            return
+        all_of_them = [row for row in self._rows.values() if row.device_id != LOCAL]
+        all_here = sum(row.thread_id == thread_id for row in all_of_them)
+        yield QUEUE_A_THREAD_A_DEVICE, " of this device in this thread", own_here
+        yield QUEUE_A_THREAD, " in this thread", all_here
+        yield QUEUE_A_DEVICE, " of this device", len(own)
+        yield QUEUE_ALL, "", len(all_of_them)
 
     def put(self, row: Waiting) -> int:
         """Add a message at the end of its thread's queue; return its position from 1."""
@@ -73,13 +106,23 @@ class QueueBook:
         """Remove one message; return it."""
         return self._rows.pop(queue_id, None)
 
-    def waits(self, queue_id: str, why: WaitsFor | None) -> bool:
+    def waits(self, queue_id: str, why: WaitsFor, said: Said | None = None) -> bool:
         """Note why a message waits; return whether that is news."""
         row = self._rows.get(queue_id)
-        if row is None or row.waits_for is why:
+        if row is None or (row.waits_for, row.said) == (why, said):
             return False
-        self._rows[queue_id] = replace(row, waits_for=why)
+        self._rows[queue_id] = replace(row, waits_for=why, said=said)
         return True
+
+    def looked_for(self, queue_id: str) -> None:
+        """It is not in its thread: from now on only this run can send it."""
+        row = self._rows.get(queue_id)
+        if row is not None:
+            self._rows[queue_id] = replace(row, found=False)
+
+    def threads(self) -> set[str]:
+        """Return the threads in which something waits."""
+        return {row.thread_id for row in self._rows.values()}
 
     def heads(self) -> list[Waiting]:
         """Return the next message of each thread."""
@@ -104,18 +147,24 @@ class QueueBook:
         """Return when the first message is past its time (`Ages.most`, ms)."""
         return min((row.until for row in self._rows.values()), default=None)
 
-    def shown(self, thread_id: str | None = None) -> list[QueuedMessage]:
-        """Return the messages of one thread, or of all, as clients see them."""
+    def shown(
+        self, thread_id: str | None = None, *, whole: bool = False
+    ) -> list[QueuedMessage]:
+        """Return the messages of one thread, or of all, as clients see them.
+
+        `whole`: as the workstation does.
+        """
         threads = dict.fromkeys(row.thread_id for row in self._rows.values())
         wanted = [thread_id] if thread_id is not None else list(threads)
         return [
-            _shown(row, position)
+            _shown(row, position, whole=whole)
             for one in wanted
             for position, row in enumerate(self.of_thread(one), start=1)
         ]
 
 
-def _shown(row: Waiting, position: int) -> QueuedMessage:
+def _shown(row: Waiting, position: int, *, whole: bool) -> QueuedMessage:
+    said = row.said
     return QueuedMessage(
         queue_id=row.queue_id,
         thread_id=row.thread_id,
@@ -125,6 +174,7 @@ def _shown(row: Waiting, position: int) -> QueuedMessage:
         created_at=row.created_at,
         expires_at=row.expires_at,
         waits_for=row.waits_for,
+        waits_message=None if said is None else said.whole if whole else said.brief,
     )
 
 

@@ -1,6 +1,6 @@
 """The file of the ledger and the queue: SQLite, WAL, every write synced. Blocking I/O.
 
-Its tables: `keys` (`store`), `queue` (`queue_table`), `clock` (`ages`).
+Its tables: `keys` (`store`), `queue` and `dropped` (`queue_table`), `clock` (`ages`).
 """
 
 import os
@@ -36,6 +36,18 @@ CREATE TABLE IF NOT EXISTS queue (
     expires_at INTEGER NOT NULL,
     until INTEGER NOT NULL
 );
+CREATE TABLE IF NOT EXISTS dropped (
+    id TEXT NOT NULL PRIMARY KEY,
+    thread TEXT NOT NULL,
+    device TEXT NOT NULL,
+    preview TEXT NOT NULL,
+    code TEXT NOT NULL,
+    message TEXT NOT NULL,
+    whole TEXT,
+    error TEXT,
+    at INTEGER NOT NULL,
+    since INTEGER NOT NULL
+);
 CREATE TABLE IF NOT EXISTS clock (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     least INTEGER NOT NULL,
@@ -45,6 +57,7 @@ CREATE TABLE IF NOT EXISTS clock (
     up INTEGER NOT NULL
 );
 """
+_LATEST: Final = "SELECT 1 FROM sqlite_master WHERE name = 'dropped'"
 _VERSION: Final = 2
 
 
@@ -81,6 +94,7 @@ def _prepare(db: sqlite3.Connection) -> None:
         )
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = FULL")
-    if version < _VERSION:  # else nothing is written: the disk may be full
+    # Else nothing is written: the disk may be full. A table may be new in this version.
+    if version < _VERSION or not db.execute(_LATEST).fetchone():
         mark = f"PRAGMA user_version = {_VERSION};"
         db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} {mark} COMMIT;")

@@ -42,6 +42,7 @@ TYPES: Final[dict[str, type[BaseModel]]] = {
     "Citation": items.Citation,
     "AgentRef": work_items.AgentRef,
     "QueuedMessage": queue.QueuedMessage,
+    "DroppedMessage": queue.DroppedMessage,
     "Goal": goals.Goal,
     "BackgroundCommand": background.BackgroundCommand,
 }

@@ -253,3 +253,6 @@ async def test_a_queued_message_that_was_handed_when_the_agent_died_is_not_sent_
                 while "later 2" not in home.model.requests[-1].texts:
                     await client.call(QUEUE_LIST, ask)
                 assert "later 1" not in home.model.requests[-1].texts
+                # Its notice came before anybody was there.
+                (told,) = (await client.call(QUEUE_LIST, ask)).dropped
+                assert (told.code, told.preview) == ("queueUnknown", "later 1")

@@ -18,6 +18,7 @@ from transport.protocol.background import (
 from transport.protocol.events import TurnCompleted
 from transport.protocol.goals import Goal, GoalGetResult, GoalResult, GoalStatus
 from transport.protocol.queue import (
+    DroppedMessage,
     QueueDeleteResult,
     QueuedMessage,
     QueueListResult,
@@ -46,6 +47,18 @@ WAITING = [
         waits_for=WaitsFor.TURN if number == 1 else None,
     )
     for number in (1, 2)
+]
+DROPPED = [
+    DroppedMessage(
+        queue_id=f"q-{number}{'0' * 31}",
+        thread_id=SHOP,
+        device_id="local",
+        preview=preview,
+        code="queueExpired",
+        message="It waited for a day.\x1b[31m",
+        at=1_796_000_000_000,
+    )
+    for number, preview in ((8, "message 8"), (9, ""))
 ]
 COMMAND = BackgroundCommand(
     item_id="call_7", thread_id=SHOP, command="sleep 600", cwd="/work"
@@ -106,7 +119,13 @@ async def test_a_steered_message_names_the_running_turn_and_follows_it(
 
 
 async def test_the_queue_says_what_waits_for_what_and_gives_back(state: Path) -> None:
-    found = QueueListResult(queue=WAITING, codex_queue=["theirs"], head=1)
+    refused = {"waits_for": WaitsFor.CODEX, "waits_message": "config.toml:3: no\x1b"}
+    found = QueueListResult(
+        queue=[*WAITING, WAITING[0].model_copy(update=refused)],
+        codex_queue=["theirs"],
+        dropped=DROPPED,
+        head=1,
+    )
     screen = paper()
     answers: dict[str, Answer] = {
         "queue/list": lambda _: found,
@@ -119,6 +138,11 @@ async def test_the_queue_says_what_waits_for_what_and_gives_back(state: Path) ->
     assert "message 1" in shown
     assert "running turn" in shown
     assert "theirs" in shown
+    assert "for Codex, which refuses for now: config.toml:3: no" in shown
+    assert "kept for a day" in shown
+    assert "message 8" in shown
+    assert "no words are kept" in shown
+    assert "It waited for a day." in shown
     assert "\x1b" not in shown
     assert agent.called("queue/delete")[0]["queueId"] == WAITING[1].queue_id
 

@@ -37,10 +37,12 @@ from agent.limits import (
     AUDIT_TEXT,
     BLOBS_A_DEVICE,
     DEVICE_BLOB_BYTES,
+    DROPPED_KEPT,
     ELSEWHERE_KEPT,
     FOLDERS_KEPT,
     QUEUE_ALL,
 )
+from agent.queue.dropped_book import Dropped, DroppedBook
 from agent.queue.queue_book import QueueBook, Waiting
 from agent.records.audit import Audit
 from agent.sessions.session_table import SessionTable
@@ -143,9 +145,34 @@ def test_the_queue_is_bounded_in_all() -> None:
         for number in range(QUEUE_ALL)
     ]
     with pytest.raises(Overloaded) as refused:
-        QueueBook(rows).check_room("another")
+        QueueBook(rows).check_room("another", "e")
     assert refused.value.data == {"limit": QUEUE_ALL}
-    QueueBook(rows[1:]).check_room("another")
+    QueueBook(rows[1:]).check_room("another", "e")
+
+
+def test_what_is_told_of_dropped_ones_is_bounded_and_nobody_pushes_anothers_out() -> (
+    None
+):
+    one = Dropped(
+        queue_id="mine",
+        thread_id="thr",
+        device_id="d1",
+        preview="",
+        code="queueExpired",
+        message="",
+        error=None,
+        at=0,
+        since=0,
+    )
+    book = DroppedBook([one])
+    for number in range(2 * DROPPED_KEPT):
+        book.add(replace(one, queue_id=f"q{number}", device_id="d2"))
+    ids = [row.queue_id for row in book.shown(whole=True)]
+    assert len(ids) == DROPPED_KEPT
+    assert ids[0] == "mine"
+    assert ids[-1] == f"q{2 * DROPPED_KEPT - 1}"
+    gone = [one for one, row in book.unwritten().items() if row is None]
+    assert len(gone) == DROPPED_KEPT + 1
 
 
 def test_items_in_progress_are_bounded_and_so_are_their_parts() -> None:

@@ -12,6 +12,7 @@ class WaitsFor(OpenEnum):
     CODEX_QUEUE = "codexQueue"
     GOAL = "goal"
     AGENT = "agent"
+    CODEX = "codex"
     OTHER = "other"
 
 
@@ -19,6 +20,7 @@ class QueuedMessage(WireModel):
     """One message that waits. `preview`: its first characters, on one line.
 
     `waits_for`: absent where it was not tried yet, or follows another one.
+    `waits_message`: what Codex said, where it waits for that.
     """
 
     queue_id: str
@@ -29,6 +31,24 @@ class QueuedMessage(WireModel):
     created_at: int
     expires_at: int
     waits_for: WaitsFor | None = None
+    waits_message: str | None = None
+
+
+class DroppedMessage(WireModel):
+    """One message that waits no more and was not delivered; told for a day.
+
+    `preview`: empty once its device was shut out. `code`: as of the notice. `error`: the
+    code of the refusal, where it was refused.
+    """
+
+    queue_id: str
+    thread_id: str
+    device_id: str
+    preview: str
+    code: str
+    message: str
+    error: str | None = None
+    at: int
 
 
 class QueueListParams(Params):
@@ -41,11 +61,12 @@ class QueueListResult(WireModel):
     """What waits, oldest first in each thread.
 
     `codex_queue`: what others queued at Codex for the thread that was named. The Agent
-    never writes there.
+    never writes there. `dropped`: what was not delivered, oldest first.
     """
 
     queue: list[QueuedMessage]
     codex_queue: list[str] = []
+    dropped: list[DroppedMessage] = []
     head: int
 
 

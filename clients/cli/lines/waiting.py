@@ -9,9 +9,15 @@ from clients.cli.plain import one_line
 from clients.cli.style import Line, Span, dim, line
 from transport.protocol.background import BackgroundCommand
 from transport.protocol.goals import Goal
-from transport.protocol.queue import QueuedMessage, QueueListResult, WaitsFor
+from transport.protocol.queue import (
+    DroppedMessage,
+    QueuedMessage,
+    QueueListResult,
+    WaitsFor,
+)
 
 _PREVIEW: Final = 60
+_WHY: Final = 300  # characters of what somebody said
 _ID: Final = 10  # characters of a queue's id: enough to tell them apart
 _WAITS: Final = {
     WaitsFor.TURN: "for the running turn to end",
@@ -20,16 +26,32 @@ _WAITS: Final = {
     WaitsFor.CODEX_QUEUE: "behind what others queued in Codex",
     WaitsFor.GOAL: "for the thread's goal to be reached or paused",
     WaitsFor.AGENT: "for the Agent, which tries again",
+    WaitsFor.CODEX: "for Codex, which refuses for now",
 }
 
 
 def queue_lines(found: QueueListResult, clock: Clock) -> list[Line]:
-    """Return what waits, oldest first in each thread."""
+    """Return what waits, oldest first in each thread, and then what was not sent."""
     rows: list[Line] = [_queued(one, clock) for one in found.queue]
     for text in found.codex_queue:
         shown = one_line(text, _PREVIEW)
         rows.append(line(dim("queued in Codex by another program  "), shown))
-    return rows or [line(dim("No message waits."))]
+    rows = rows or [line(dim("No message waits."))]
+    if found.dropped:
+        rows.append(line(dim("No longer waiting (kept for a day):")))
+    return rows + [row for one in found.dropped for row in _dropped(one, clock)]
+
+
+def _dropped(one: DroppedMessage, clock: Clock) -> list[Line]:
+    words = one_line(one.preview, _PREVIEW) if one.preview else "(no words are kept)"
+    return [
+        line(
+            Span(one.queue_id[:_ID], "name"),
+            dim(f"  {one_line(one.thread_id, 40)}  {clock.time(one.at)}  "),
+            words,
+        ),
+        line(dim("  "), Span(one_line(one.message, _WHY), "warn")),
+    ]
 
 
 def _queued(one: QueuedMessage, clock: Clock) -> Line:
@@ -39,6 +61,7 @@ def _queued(one: QueuedMessage, clock: Clock) -> Line:
         dim(f"  {one_line(one.thread_id, 40)}  {clock.time(one.created_at)}  "),
         one_line(one.preview, _PREVIEW),
         dim(f"  waits {why}" if why else ""),
+        dim(f": {one_line(one.waits_message, _WHY)}" if one.waits_message else ""),
     )
 
 
