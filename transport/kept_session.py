@@ -8,7 +8,7 @@ import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 import tenacity
 import trio
@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from transport.background import open_background
 from transport.channel import MessageChannel
 from transport.errors import (
+    CloseCode,
     PeerClosedError,
     Refusal,
     RemoteProtocolError,
@@ -38,6 +39,11 @@ from transport.protocol.session import (
 from transport.reconnect import Backoff, comes_back
 
 R = TypeVar("R", bound=WireModel)
+
+_CLOSED: Final = {
+    CloseCode.DONE: "the Agent was stopped, or ended the session",
+    CloseCode.GOING_AWAY: "the Agent was stopped",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +190,7 @@ class KeptSession:
 
     def _tell_loss(self, state: tenacity.RetryCallState) -> None:
         if self._on_link is not None:
-            why = str(_loss(state))
+            why = _in_words(_loss(state))
             self._on_link(LinkState(up=False, why=why, retry_in_s=state.upcoming_sleep))
 
     # What the Agent tells of the session itself
@@ -220,6 +226,12 @@ def _event_data(model: type[R], frame: Frame) -> R:
         return model.model_validate(frame.get("data"))
     except ValidationError as exc:
         raise RemoteProtocolError("a session event: not as specified") from exc
+
+
+def _in_words(loss: BaseException | None) -> str:
+    """Return why a session was lost, for who does not know of close codes."""
+    code = loss.code if isinstance(loss, PeerClosedError) else None
+    return _CLOSED.get(code, str(loss)) if code is not None else str(loss)
 
 
 def _loss(state: tenacity.RetryCallState) -> BaseException | None:

@@ -99,7 +99,7 @@ def _base32(data: bytes) -> str:
 def _checked_body(text: str) -> bytes:
     compact = "".join(text.split()).replace("-", "").upper()
     if not compact.startswith(_PREFIX) or len(compact) > _MAX_TEXT:
-        raise PairingTextError("This is not a pairing text; it begins with TGATE:")
+        raise PairingTextError("This is not a pairing text: one begins with TGATE:")
     letters = compact.removeprefix(_PREFIX)
     mistyped = PairingTextError("The pairing text is mistyped. Copy it again.")
     try:

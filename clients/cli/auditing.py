@@ -1,6 +1,6 @@
 """`audit`: who did what at this workstation. Trio shell. SECURITY.md."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import Final
 
@@ -10,7 +10,7 @@ from clients.cli.find import device_names
 from clients.cli.paging import list_rows
 from clients.cli.plain import one_line
 from clients.cli.screen import Screen
-from clients.cli.style import Line, Span, dim, line
+from clients.cli.style import Line, dim, line
 from transport.protocol.admin import AuditEntry, AuditListParams
 from transport.protocol.methods import AUDIT_LIST
 
@@ -32,15 +32,24 @@ async def audit(screen: Screen, *, count: int, whole: bool = False) -> ExitCode:
             keep=None if whole else lambda entry: entry.event != _COMINGS,
         )
         names = await device_names(client)
-    for entry in entries:
-        if screen.as_json:
+    if screen.as_json:
+        for entry in entries:
             screen.json(entry.wire())
-        screen.lines([entry_line(entry, names, screen.zone)])
+    screen.lines(entry_lines(entries, names, screen.zone))
     return ExitCode.OK
 
 
-def entry_line(entry: AuditEntry, names: Mapping[str, str], zone: tzinfo) -> Line:
-    """Return one entry: when, what, what is known. `names`: of devices, by their ids."""
+def entry_lines(
+    entries: Sequence[AuditEntry], names: Mapping[str, str], zone: tzinfo
+) -> list[Line]:
+    """Return entries: when, what, what is known. `names`: of devices, by their ids."""
+    width = max((len(_what(entry)) for entry in entries), default=0)
+    return [_entry_line(entry, names, zone, width) for entry in entries]
+
+
+def _entry_line(
+    entry: AuditEntry, names: Mapping[str, str], zone: tzinfo, width: int
+) -> Line:
     when = datetime.fromtimestamp(entry.at / 1000, UTC).astimezone(zone)
     fields = [
         f"{name}={one_line(str(value), 80)}{_called(name, value, names)}"
@@ -48,7 +57,13 @@ def entry_line(entry: AuditEntry, names: Mapping[str, str], zone: tzinfo) -> Lin
         if value is not None
     ]
     head = dim(f"{when:%Y-%m-%d %H:%M:%S}")
-    return line(head, "  ", Span(f"{one_line(entry.event, 40):<18}"), "  ".join(fields))
+    if not fields:
+        return line(head, "  ", _what(entry))
+    return line(head, "  ", f"{_what(entry):<{width}}", "  ", "  ".join(fields))
+
+
+def _what(entry: AuditEntry) -> str:
+    return one_line(entry.event, 40)
 
 
 def _called(field: str, value: object, names: Mapping[str, str]) -> str:

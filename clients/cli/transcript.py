@@ -270,6 +270,9 @@ class Transcript:
                 return [line(label("gate"), gate_span(gate, clock))]
             case RuntimeChanged(runtime=runtime):
                 return labelled(label("note"), runtime_text(runtime, clock))
+            case Notice(code="runtimeDied", message=message):
+                words = f"{one_line(message)}; the next message starts another one"
+                return labelled(label("note", "warn"), words)
             case Notice(message=message):
                 return labelled(label("note", "warn"), one_line(message))
             case ThreadStarted(thread=thread) | ThreadChanged(thread=thread):

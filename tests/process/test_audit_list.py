@@ -1,5 +1,6 @@
 """The audit log read back: newest first, page by page, over rotations, at admin.sock."""
 
+from datetime import UTC
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,13 @@ import pytest
 import trio
 
 from agent.records.audit import Audit
+from clients.cli.auditing import entry_lines
+from clients.cli.style import paint
 from tests.support.agents import client_info, open_agent, pair_device
 from tests.support.cli_runs import cli_environ, run_cli
 from transport.client import open_client
 from transport.errors import InvalidParams
+from transport.protocol.admin import AuditEntry
 
 
 def read_all(audit: Audit, limit: int) -> list[dict[str, Any]]:
@@ -66,6 +70,20 @@ def test_no_log_is_an_empty_page_and_a_foreign_cursor_is_refused(
     assert audit.read(cursor=None, limit=5) == ([], None)
     with pytest.raises(InvalidParams):
         audit.read(cursor="../../etc", limit=5)
+
+
+def test_the_longest_name_of_a_page_has_a_gap_behind_it_too() -> None:
+    entries = [
+        AuditEntry(at=0, event="approval/withdrawn", fields={"thread": "t"}),
+        AuditEntry(at=0, event="gateway/lock", fields={"stop": False}),
+        AuditEntry(at=0, event="gateway/unlock", fields={}),
+    ]
+    shown = [paint(row, colour=False) for row in entry_lines(entries, {}, UTC)]
+    assert [row.removeprefix("1970-01-01 00:00:00") for row in shown] == [
+        "  approval/withdrawn  thread=t",
+        "  gateway/lock        stop=False",
+        "  gateway/unlock",
+    ]
 
 
 async def test_the_owner_sees_who_was_paired_and_when(tmp_path: Path) -> None:

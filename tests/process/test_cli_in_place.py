@@ -291,7 +291,7 @@ async def test_a_lost_connection_is_told_on_a_line_of_its_own(tmp_path: Path) ->
         agent.say(1, "half a line")
         await shown.wait_for("half a line")
         await agent.cut()
-        await shown.wait_for("half a line\r\nconnection lost")
+        await shown.wait_for("half a line\r\nconnection lost (the Agent was stopped")
         await shown.wait_for("connected again")
 
 

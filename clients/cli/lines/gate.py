@@ -111,8 +111,11 @@ def status_lines(
 
 def _followed(one: FollowedThread, clock: Clock) -> str:
     """Return whose thread is shown as history has it, and that this is not at once."""
-    who = writer_text(one.writer, clock) if one.writer else "another program"
-    return f"{one.thread_id} of {who}, shown up to some seconds later"
+    if one.writer is None:
+        whose = ", which another program may have"
+    else:
+        whose = f" of {writer_text(one.writer, clock)}"
+    return f"{one.thread_id}{whose}, shown up to some seconds later"
 
 
 def _row(label: str, text: str) -> Line:
