@@ -99,7 +99,7 @@ async def test_an_interrupt_ends_a_writer_that_hangs_and_frees_its_thread(
         ):
             (reader,) = app_servers(os.getpid())
             thread = await new_thread(client, str(home.workspace))
-            params = send_params(thread, "this never ends", key="stuck")
+            params = send_params(thread, "this never ends", key="stuck", wait_ms=20_000)
             started = await client.call(TURN_START, params)
             await home.model.wait_held("the answer")
             (writer,) = set(app_servers(os.getpid())) - {reader}

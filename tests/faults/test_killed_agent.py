@@ -11,7 +11,7 @@ from agent.records.key_row import digest
 from clients.cli.scripted_model import Rule
 from tests.support.codex import CodexHome, locking_versions, open_codex_home
 from tests.support.leftovers import marked_processes
-from tests.support.real_agent import lock_files, send_params, send_to_end, status
+from tests.support.real_agent import lock_files, send_params, send_to_end, wait_gate
 from tests.support.served_agent import (
     ServedAgent,
     open_owner_of,
@@ -148,7 +148,7 @@ async def test_nothing_lives_on_and_the_next_agent_goes_on_where_it_was(
             ):
                 thread = await new_thread(client, home)
                 await send_to_end(client, thread, "one more", key="more")
-                params = send_params(thread, text, key="killed")
+                params = send_params(thread, text, key="killed", wait_ms=20_000)
                 await run_into(client, params, moment)
                 await kill(agent, run_mark)
             assert not lock_files(home.home)
@@ -157,7 +157,7 @@ async def test_nothing_lives_on_and_the_next_agent_goes_on_where_it_was(
                 open_owner_of(agent) as client,
             ):
                 asked = len(home.model.requests)
-                assert (await status(client)).gate.state is GatePosition.OPEN
+                await wait_gate(client, GatePosition.OPEN)
                 waiting = approvals.ApprovalListParams()
                 assert not (await client.call(APPROVAL_LIST, waiting)).approvals
                 await client.call(TURN_START, params)  # the first one's outcome
@@ -219,7 +219,7 @@ async def test_a_queued_message_that_was_handed_when_the_agent_died_is_not_sent_
                 open_owner_of(agent) as client,
             ):
                 thread = await new_thread(client, home)
-                busy = send_params(thread, "in the middle", key="busy")
+                busy = send_params(thread, "in the middle", key="busy", wait_ms=20_000)
                 await run_into(client, busy, is_delta)
                 for number in (1, 2):
                     queued = send_params(
