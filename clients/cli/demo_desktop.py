@@ -30,13 +30,17 @@ _INFO: Final = {
 @asynccontextmanager
 async def open_window(folder: Path, environ: Mapping[str, str]) -> AsyncGenerator[int]:
     """Open a program that looks like Codex desktop; yield its process id."""
-    place = _install(folder / _PLACE)
+    place = install_window(folder)
     # Where `sleep` is one of many programs in one file, it goes by its first argument.
     async with open_program(["sleep", "600"], environ, executable=place) as process:
         yield process.pid
 
 
-def _install(place: Path) -> Path:
+def install_window(folder: Path) -> Path:
+    """Have the window's program lie in `folder`; return its path."""
+    place = folder / _PLACE
+    if place.exists():
+        return place
     sleep = shutil.which("sleep")
     if sleep is None:
         raise FailedError("there is no `sleep` here to play the desktop with")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from clients.cli import demo_script as script
 from clients.cli.demo_actors import Actor, Running
+from clients.cli.demo_desktop import install_window
 from clients.cli.demo_stage import Stage
 from clients.cli.exits import FailedError
 from clients.cli.folders import STATE_DIR
@@ -41,12 +42,24 @@ def _say(screen: Screen, stage: Stage, *, paired: bool) -> None:
     _rows(screen, [*_setting(stage.phone), *([] if paired else connect), *look])
     screen.say("The scripted model knows these, and says anything else back to you:")
     _rows(screen, [f'"{text}"' for text in script.KNOWN])
-    screen.say("Ctrl-C here ends and removes all of it.")
+    screen.say(
+        "A stand-in for Codex desktop opens, and closes, in the second terminal by:"
+    )
+    _rows(screen, _desktop(stage))
+    screen.say("Ctrl-C here ends and removes all of it; so does the end of its Agent.")
 
 
 def _rows(screen: Screen, rows: list[str]) -> None:
     for row in rows:
         screen.say(f"  {row}")
+
+
+def _desktop(stage: Stage) -> list[str]:
+    """Return what opens the desktop's window in bash or zsh, and what closes it."""
+    home = shlex.quote(stage.codex_environ["CODEX_HOME"])
+    window = shlex.quote(str(install_window(stage.folder)))
+    # Where `sleep` is one of many programs in one file, it goes by its first argument.
+    return [f"(CODEX_HOME={home} exec -a sleep {window} 600) &", "kill $!"]
 
 
 def _setting(actor: Actor) -> Iterator[str]:

@@ -100,6 +100,7 @@ async def test_a_demo_that_stays_can_be_typed_by_hand_until_it_is_stopped(
             desk, phone = re.findall(r"export THREADGATE_STATE_DIR=(\S+)", seen)
             (pair,) = re.findall(r"threadgate (pair .+)", seen)
             await type_by_hand(Path(desk), Path(phone), pair.split())
+            await open_and_close_the_desktop(Path(desk), seen)
             process.send_signal(signal.SIGINT)
             assert await process.wait() == 128 + signal.SIGINT
     assert left_behind(cache) == []
@@ -144,6 +145,25 @@ async def told(process: trio.Process, text: str) -> str:
         assert more, seen
         seen += more
     return seen.decode()
+
+
+async def open_and_close_the_desktop(desk: Path, seen: str) -> None:
+    """Type the two lines of the stand-in into a shell, and see the gate close and open."""
+    opens, closes = re.findall(r"^  (\(CODEX_HOME=.+|kill .+)$", seen, re.MULTILINE)
+    shell = await trio.lowlevel.open_process(["bash"], stdin=subprocess.PIPE)
+    assert shell.stdin is not None
+    async with shell.stdin:
+        await shell.stdin.send_all(f"{opens}\n".encode())
+        while "is the writer" not in await status(desk):
+            pass  # each look is a process
+        await shell.stdin.send_all(f"{closes}\n".encode())
+        while not (await status(desk)).startswith("Open"):
+            pass
+    await shell.wait()
+
+
+async def status(desk: Path) -> str:
+    return (await run_cli("status", environ=cli_environ(desk))).out
 
 
 async def type_by_hand(desk: Path, phone: Path, pair: list[str]) -> None:
