@@ -42,7 +42,7 @@ R = TypeVar("R", bound=WireModel)
 
 _CLOSED: Final = {
     CloseCode.DONE: "the Agent was stopped, or ended the session",
-    CloseCode.GOING_AWAY: "the Agent was stopped",
+    CloseCode.GOING_AWAY: "the Agent was stopped or locked",
 }
 
 
