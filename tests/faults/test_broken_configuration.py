@@ -18,7 +18,7 @@ from transport.background import open_background
 from transport.client import Client, open_client
 from transport.errors import NotResumable, Refusal, RuntimeFailure
 from transport.protocol import threads
-from transport.protocol.events import Notice
+from transport.protocol.events import Notice, QueueChanged
 from transport.protocol.gateway import LeaseState
 from transport.protocol.methods import THREAD_START, TURN_START
 from transport.protocol.turns import TextInput
@@ -40,8 +40,10 @@ async def refusals(
     return [turn.value, start.value]
 
 
-def queue_notices(ear: Ear) -> list[str]:
-    return [one.message for one in ear.data(Notice) if one.code == "queueRefused"]
+def waits_for(ear: Ear) -> list[str]:
+    """Return what was told of why a queued message waits for Codex."""
+    rows = [row for one in ear.data(QueueChanged) for row in one.queue]
+    return [row.waits_message for row in rows if row.waits_message is not None]
 
 
 async def test_codex_s_words_in_a_refusal_are_for_the_workstation_alone() -> None:
@@ -79,8 +81,8 @@ async def test_codex_s_words_in_a_refusal_are_for_the_workstation_alone() -> Non
                     assert WORDS in refusal.message
                 later = send_params(thread, "later", key="later", delivery="queue")
                 await client.call(TURN_START, later, timeout_s=60)
-                await there.until(lambda: bool(queue_notices(there)))
-                await away.until(lambda: bool(queue_notices(away)))
-            assert WORDS in queue_notices(there)[0]
-            assert WORDS not in queue_notices(away)[0]
+                await there.until(lambda: bool(waits_for(there)))
+                await away.until(lambda: bool(waits_for(away)))
+            assert WORDS in waits_for(there)[0]
+            assert WORDS not in waits_for(away)[0]
             assert not any(WORDS in one.message for one in away.data(Notice))
