@@ -3,6 +3,7 @@
 import json
 import signal
 import subprocess
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -48,6 +49,12 @@ from transport.protocol.turns import TextInput, TurnStartParams, TurnStatus
 
 pytestmark = pytest.mark.codex
 NEWEST = locking_versions()[-1]
+HEARS_IT = "signal.signal(signal.SIGHUP, signal.SIG_DFL)"
+AT_A_TERMINAL = [  # however this test was started itself
+    sys.executable,
+    "-c",
+    f"import os, signal, sys; {HEARS_IT}; os.execvp(sys.argv[1], sys.argv[1:])",
+]
 SOON_S = 8  # a second signal: app-servers get 2 s, a loaded machine the rest
 ASKING = {
     "call": "exec_command",
@@ -104,7 +111,7 @@ async def test_a_stopped_agent_says_so_and_nothing_that_waited_for_a_yes_happens
     with trio.fail_after(240):
         async with open_codex_home(*RULES) as home:
             async with (
-                open_served_agent(home, version=NEWEST) as agent,
+                open_served_agent(home, version=NEWEST, before=AT_A_TERMINAL) as agent,
                 open_owner_of(agent) as client,
                 open_ear(agent) as (ear, losses),
             ):

@@ -13,6 +13,7 @@ from agent.limits import START_TRIES
 from tests.support.door import LOCAL, House, open_house, send
 from tests.support.fake_runtime import LAST_WORDS
 from tests.support.fake_writer import FakeWriter
+from tests.support.mutations import at_the_desk
 from transport.errors import CodexUnavailable
 from transport.protocol.events import ThreadChanged
 from transport.protocol.gateway import LeaseState
@@ -336,5 +337,6 @@ async def test_a_start_that_fails_says_what_codex_said(
         house.runtime.add("thr", "t1")
         for _ in range(START_TRIES):
             house.runtime.at("writer.open", fail)
-        with pytest.raises(CodexUnavailable, match=r"ended with 1: config\.toml"):
+        with pytest.raises(CodexUnavailable) as refused:
             await house.door.admission.start_turn(LOCAL, send())
+        assert "ended with 1: config.toml" in at_the_desk(refused.value)

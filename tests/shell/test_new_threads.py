@@ -16,7 +16,14 @@ from tests.support.door import (
     LOCAL,
     open_house,
 )
-from tests.support.mutations import KEY, new_thread, nothing_is_left, raiser, row_state
+from tests.support.mutations import (
+    KEY,
+    at_the_desk,
+    new_thread,
+    nothing_is_left,
+    raiser,
+    row_state,
+)
 from transport.errors import (
     CodexUnavailable,
     OutcomeUnknown,
@@ -102,8 +109,9 @@ async def test_a_refused_first_turn_drops_the_new_thread(
     async with open_house(tmp_path) as house:
         error = CodexRefusedError("turn/start", -32600, "unknown model")
         house.runtime.at("start_turn", raiser(error))
-        with pytest.raises(RuntimeFailure, match="unknown model"):
+        with pytest.raises(RuntimeFailure) as refused:
             await house.door.admission.start_thread(LOCAL, new_thread(str(tmp_path)))
+        assert "unknown model" in at_the_desk(refused.value)
         await nothing_is_left(house, tmp_path)
         assert house.runtime.threads == {}
 

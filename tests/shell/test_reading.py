@@ -12,6 +12,7 @@ from adapter.errors import CodexRefusedError
 from adapter.runtime.reader import TurnPage
 from tests.support.door import LOCAL, OLD_CLI, device, open_house, send
 from tests.support.fake_threads import make_thread, make_turn
+from tests.support.mutations import at_the_desk
 from transport.codec import pack
 from transport.errors import InvalidParams, NotFound, RuntimeFailure
 from transport.protocol.gateway import LeaseState, Writer, WriterKind
@@ -326,8 +327,9 @@ async def test_what_codex_refuses_is_told_in_its_words(
             raise CodexRefusedError("thread/list", -32603, "database is odd")
 
         house.runtime.at("list_threads", refuse)
-        with pytest.raises(RuntimeFailure, match="database is odd"):
+        with pytest.raises(RuntimeFailure) as refused:
             await house.door.reading.thread_list(LOCAL, ThreadListParams())
+        assert "database is odd" in at_the_desk(refused.value)
 
 
 def test_the_fakes_threads_are_nobodys() -> None:

@@ -8,13 +8,14 @@ from trio.testing import MockClock
 from adapter.errors import CodexRefusedError, NoAnswerError
 from agent.records.key_row import RowState
 from tests.support.door import DESKTOP, HOLDER, LOCAL, House, device, open_house, send
-from tests.support.mutations import row_state
+from tests.support.mutations import at_the_desk, row_state
 from transport.errors import (
     CodexUnavailable,
     Conflict,
     Forbidden,
     InvalidParams,
     OutcomeUnknown,
+    RuntimeFailure,
     ThreadOwnedElsewhere,
     TooLarge,
 )
@@ -186,6 +187,7 @@ async def test_a_refusal_while_the_turn_runs_on_is_told_as_codex_said_it(
             raise CodexRefusedError("turn/steer", -32600, "input must not be empty")
 
         house.runtime.at("steer", refuse)
-        with pytest.raises(Exception, match="must not be empty"):
+        with pytest.raises(RuntimeFailure) as refused:
             await house.door.admission.steer(LOCAL, steer(turn_id))
+        assert "must not be empty" in at_the_desk(refused.value)
         assert row_state(tmp_path, KEY) is None

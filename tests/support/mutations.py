@@ -10,6 +10,7 @@ from agent.records.key_row import RowState
 from agent.records.store import Store
 from tests.support.door import LOCAL, House, send
 from tests.support.fake_writer import FakeWriter
+from transport.errors import Refusal
 from transport.protocol.threads import ThreadStartParams
 from transport.protocol.turns import TextInput, TurnInterruptParams
 
@@ -26,6 +27,12 @@ STEPS: Final = [
     "start_turn",
 ]
 """What the runtime is asked, in order, until a message is handed over."""
+
+
+def at_the_desk(refusal: Refusal) -> str:
+    """Return what the workstation is told of a refusal: Codex's words, too."""
+    assert refusal.whole is not None
+    return refusal.whole.message
 
 
 def new_thread(cwd: str, *, key: str = KEY, **more: object) -> ThreadStartParams:
