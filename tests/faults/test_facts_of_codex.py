@@ -164,14 +164,14 @@ async def test_acts_on_a_thread_whose_turn_runs_pass_it_or_wait(version: str) ->
             started = await client.call(TURN_START, params, timeout_s=60)
             await home.model.wait_held("middle")
             name = thread_acts.ThreadRenameParams(
-                thread_id=thread, name="New", request_key=key("name")
+                thread_id=thread, name="New", request_key=key("name"), wait_ms=20_000
             )
             await client.call(THREAD_RENAME, name, timeout_s=60)
             archive = thread_acts.ThreadArchiveParams(
-                thread_id=thread, request_key=key("archive")
+                thread_id=thread, request_key=key("archive"), wait_ms=20_000
             )
             delete = thread_acts.ThreadDeleteParams(
-                thread_id=thread, request_key=key("delete")
+                thread_id=thread, request_key=key("delete"), wait_ms=20_000
             )
             with pytest.raises(Conflict) as refusal:
                 await client.call(THREAD_ARCHIVE, archive, timeout_s=60)

@@ -130,7 +130,10 @@ async def _check_views(users: Users, stored: dict[str, list[Turn]]) -> None:
         with trio.move_on_after(20):
             while users.views[device].turns != real:  # noqa: ASYNC110 - bounded
                 await trio.sleep(0.1)
-        assert users.views[device].turns == real, device
+        shown = users.views[device].turns
+        wrong = {one: (shown.get(one), real.get(one)) for one in {*shown, *real}}
+        wrong = {one: pair for one, pair in wrong.items() if pair[0] != pair[1]}
+        assert not wrong, (device, users.views[device].resumed, wrong)
 
 
 async def check_ended(agent: ServedAgent) -> None:
