@@ -7,7 +7,7 @@ close code.
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final, Self, cast
 
 
 class ErrorCode(StrEnum):
@@ -58,6 +58,17 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a fault
         self.whole: Refusal | None = None
         if retryable is not None:
             self.retryable = retryable
+
+    def again(self) -> Self:
+        """Return the same refusal, to be raised to somebody else."""
+        same = type(self)(
+            self.message,
+            data=self.data,
+            retryable=self.retryable,
+            retry_after_ms=self.retry_after_ms,
+        )
+        same.whole = self.whole
+        return same
 
     def wire(self) -> dict[str, Any]:
         """Return the `error` map of a response."""

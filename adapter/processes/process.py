@@ -154,9 +154,11 @@ class Child:
                     await self._over.wait()
                     asked = False
             finally:
-                with trio.CancelScope(shield=True):
-                    await self._end(asked=asked)
-                reading.cancel(reason="the child is reaped")
+                try:
+                    with trio.CancelScope(shield=True):
+                        await self._end(asked=asked)
+                finally:
+                    reading.cancel(reason="the child is reaped")
         return asked
 
     def _exit_error(self) -> ChildExitedError:
@@ -231,7 +233,8 @@ class Child:
         self._signal_group(signal.SIGKILL)  # what outlived its leader
         killed = self._popen.wait() != 0
         if self._record is not None:
-            self._record.unlink(missing_ok=True)
+            with suppress(OSError):  # a record of the dead ends nobody
+                self._record.unlink()
         with trio.move_on_after(OUTPUT_AFTER_EXIT_S):
             await self._output_ended.wait()
         try:

@@ -49,7 +49,7 @@ class SharedReads:
         while begun is not None:
             await begun.done.wait()
             if begun.refusal is not None:
-                raise begun.refusal
+                raise begun.refusal.again()
             if begun.result is not None:
                 return cast("R", begun.result)
             begun = self._reads.get(asked)  # who asked went away: the next one asks

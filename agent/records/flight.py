@@ -41,13 +41,7 @@ class Flight:
     def outcome(self, kind: type[R]) -> R | None:
         """Return or raise what it came to; `None`: it ended without a trace."""
         if self.refusal is not None:
-            first = self.refusal
-            raise type(first)(
-                first.message,
-                data=first.data,
-                retryable=first.retryable,
-                retry_after_ms=first.retry_after_ms,
-            )
+            raise self.refusal.again()
         assert self.result is None or isinstance(self.result, kind)
         return self.result
 

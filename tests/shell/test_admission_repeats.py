@@ -8,6 +8,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from adapter.errors import CodexRefusedError
 from agent.records.key_row import RowState
 from agent.records.store import Store
 from tests.support.door import (
@@ -16,12 +17,20 @@ from tests.support.door import (
     send,
 )
 from tests.support.fake_runtime import FakeRuntime
-from tests.support.mutations import KEY, nothing_is_left, row_state, stop
+from tests.support.mutations import (
+    KEY,
+    at_the_desk,
+    nothing_is_left,
+    raiser,
+    row_state,
+    stop,
+)
 from transport.errors import (
     CodexUnavailable,
     Conflict,
     OutcomeUnknown,
     Refusal,
+    RuntimeFailure,
 )
 
 
@@ -98,6 +107,28 @@ async def test_repeats_in_flight_share_a_refusal_too(
                 nursery.start_soon(call)
         assert len(refused) == 3
         assert len(house.runtime.writers) == 1
+
+
+async def test_repeats_in_flight_hear_codex_s_words_too(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """What the workstation is told in place of our sentence."""
+    async with open_house(tmp_path) as house:
+        house.runtime.add("thr", "t1")
+        error = CodexRefusedError("turn/start", -32600, "unknown model")
+        house.runtime.at("start_turn", raiser(error))
+        refused: list[Refusal] = []
+
+        async def call() -> None:
+            try:
+                await house.door.admission.start_turn(LOCAL, send())
+            except RuntimeFailure as refusal:
+                refused.append(refusal)
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(3):
+                nursery.start_soon(call)
+        assert ["unknown model" in at_the_desk(one) for one in refused] == [True] * 3
 
 
 async def test_a_repeat_takes_over_when_the_first_client_has_left(
