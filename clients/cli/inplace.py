@@ -19,7 +19,7 @@ from clients.cli.lines.approvals import approval_lines
 from clients.cli.lines.asked import FIELD
 from clients.cli.lines.layout import INDENT
 from clients.cli.screen import Screen
-from clients.cli.style import dim
+from clients.cli.style import dim, line
 from clients.cli.transcript import Piece, Transcript
 from transport.client import Client
 from transport.errors import Refusal
@@ -105,11 +105,11 @@ class InPlace:
     def settle(self, waiting: Sequence[Approval]) -> None:
         """Drop what does not wait any more, after events were missed; then go on."""
         ids = {one.id for one in waiting}
-        for gone in [one for one in self._next if one.id not in ids]:
-            self._next.remove(gone)
-            self._say(_gone(gone))
         if self._open is not None and self._open.id not in ids:
             self._take_back(_gone(self._open))
+        for gone in [one for one in self._next if one.id not in ids]:
+            self._next.remove(gone)
+            self.show([Piece(line(INDENT, dim(_gone(gone))))])
         self._go_on()
 
     async def serve(self, *, task_status: trio.TaskStatus[None]) -> None:

@@ -280,6 +280,35 @@ async def test_a_question_that_ended_in_a_gap_is_taken_back(tmp_path: Path) -> N
     assert agent.called("approval/answer") == []
 
 
+async def test_one_behind_an_open_question_that_ended_in_a_gap_is_told_after_it(
+    tmp_path: Path,
+) -> None:
+    """Nothing is printed into the line that is being typed."""
+    first, second = cli_asked.command_approval(), cli_asked.change_approval()
+    async with (
+        fake(tmp_path / "s", "approve") as agent,
+        asked(tmp_path / "s", agent, first) as shown,
+    ):
+        await shown.wait_for(PROMPT)
+        agent.tell(ApprovalRequested(approval=second))
+        agent.answers["approval/list"] = lambda _: ApprovalListResult(
+            approvals=[first], head=1
+        )
+        asked_before = len(agent.called("approval/list"))
+        agent.tell(Gap(epoch="e1", head=len(agent.journal) + 1, open=[]))
+        while len(agent.called("approval/list")) == asked_before:
+            await trio.lowlevel.checkpoint()
+        agent.tell(notice("after the gap"))
+        await shown.type("d\n")
+        await shown.wait_for("after the gap")
+        below = shown.shown.partition(PROMPT)[2]
+        typed, _, told = below.partition("\n")
+        assert second.id not in typed
+        assert f"{second.id} does not wait any more" in told
+    (call,) = agent.called("approval/answer")
+    assert call["approvalId"] == first.id
+
+
 async def test_a_lost_connection_is_told_on_a_line_of_its_own(tmp_path: Path) -> None:
     state = tmp_path / "s"
     async with (
