@@ -67,6 +67,7 @@ async def test_codex_s_words_in_a_refusal_are_for_the_workstation_alone() -> Non
             )
             config = home.home / "config.toml"
             config.write_text(f"{config.read_text()}\nbroken = [\n")
+            sent = len(home.model.requests)
             new = new.model_copy(update={"request_key": "m" * 32})
             async with (
                 open_client(house.admin, client_info("ear", "e" * 32)) as listener,
@@ -86,3 +87,4 @@ async def test_codex_s_words_in_a_refusal_are_for_the_workstation_alone() -> Non
             assert WORDS in waits_for(there)[0]
             assert WORDS not in waits_for(away)[0]
             assert not any(WORDS in one.message for one in away.data(Notice))
+            assert len(home.model.requests) == sent

@@ -75,6 +75,11 @@ async def test_a_codex_that_works_on_another_home_is_refused() -> None:
             assert told.runtime.state is not RuntimePhase.READY
             assert "/somewhere/else" in (told.runtime.error or "")
             assert told.gate.reason is GateReason.RUNTIME_DOWN
+            with pytest.raises(Refusal):
+                await run.client.call(THREAD_LIST, threads.ThreadListParams())
+            with pytest.raises(CodexUnavailable):
+                await run.client.call(TURN_START, send(), timeout_s=20)
+            assert run.sent("thread/list") == run.sent("thread/resume") == 0
             run.play()
             while (await status(run.client)).runtime.state is not RuntimePhase.READY:
                 pass  # each is a round trip

@@ -233,6 +233,7 @@ async def test_a_disk_that_takes_no_trace_still_forgets_the_message(
         table = QueueTable(house.door.backlog._table._store)  # pyright: ignore[reportPrivateUsage]
         assert table.load() == []
         assert table.load_dropped() == []
+        assert [row.code for row in await dropped(house)] == ["queueDropped"]
         await house.door.backlog.catch_up()
         assert [row.code for row in table.load_dropped()] == ["queueDropped"]
 

@@ -177,6 +177,9 @@ async def test_what_is_taken_away_on_a_full_disk_stays_so_though_the_agent_is_ki
                 assert (await owner.call(rows.THREAD_READ, read)).turns
                 with pytest.raises(Internal):
                     await owner.call(rows.TURN_START, late)
+                with pytest.raises(Internal):
+                    await owner.call(rows.GATEWAY_UNLOCK, admin.GatewayUnlockParams())
+                assert await is_taken_away(owner, what)
                 assert "diskFull" in await warnings(owner)
                 here.disk.free()
                 await owner.call(rows.TURN_START, late)
