@@ -81,13 +81,13 @@ class Taking:
         check_idle(lease)
         await self._way.pool.settle(lease)
         check_idle(lease)
-        if not self._way.supervisor.is_current(lease.writer.info):
-            return False
         newest = await self._way.newest.read(wanted.thread_id)
         told = newest.id if newest else None
         known = lease.writer.last_turn_id
         check_idle(lease)
         check_expected(wanted.expected_last_turn_id, newest, told, known)
+        if not self._way.supervisor.is_current(lease.writer.info):
+            return False
         if told != known:
             if told is not None and not lease.writer.knows_turn(told):
                 self._notice_foreign(wanted.thread_id)

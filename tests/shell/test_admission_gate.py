@@ -23,6 +23,7 @@ from tests.support.fake_runtime import FakeRuntime
 from tests.support.mutations import OTHER_KEY, STEPS, nothing_is_left, raiser
 from transport.errors import (
     CodexUnavailable,
+    Conflict,
     ThreadOwnedElsewhere,
 )
 from transport.protocol.gateway import LeaseState
@@ -217,6 +218,23 @@ async def test_a_writer_that_an_update_left_behind_takes_no_new_message(
         await house.door.admission.start_turn(LOCAL, send(key=OTHER_KEY))
         (new,) = house.runtime.live
         assert (new.info.version, old.reaped) == ("0.171.0", True)
+
+
+async def test_a_message_that_is_refused_ends_no_writer_that_an_update_left_behind(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        house.runtime.add("thr", "t1")
+        await house.door.admission.start_turn(LOCAL, send())
+        (old,) = house.runtime.live
+        await updated(house)
+        old.finish_turn(TurnStatus.COMPLETED)
+        with pytest.raises(Conflict) as caught:
+            await house.door.admission.start_turn(
+                LOCAL, send(key=OTHER_KEY, expected="t1")
+            )
+        assert caught.value.data["what"] == "lastTurn"
+        assert house.runtime.live == [old]
 
 
 async def test_a_writer_without_locks_counts_also_where_the_reader_takes_them(
