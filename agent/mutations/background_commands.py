@@ -5,10 +5,9 @@ from collections.abc import Callable
 from adapter.errors import AdapterError
 from agent.access.scopes import Caller, check_alive
 from agent.mutations.carry import Sent
-from agent.mutations.refusals import owned_elsewhere
 from agent.mutations.way import Way
 from agent.records.flight import Flight
-from transport.errors import NotFound, Refusal
+from transport.errors import NotFound
 from transport.protocol.background import (
     BackgroundListParams,
     BackgroundListResult,
@@ -47,7 +46,7 @@ class BackgroundCommands:
         check_alive(caller)
         lease = self._way.leases.lease_of(params.thread_id)
         if lease is None:
-            raise self._not_ours(params)
+            raise self._way.not_ours(params.thread_id, _not_there(params.item_id))
 
         async def steps(sent: Sent) -> BackgroundStopResult:
             await self._way.ledger.hand(flight)
@@ -63,11 +62,9 @@ class BackgroundCommands:
                 flight, lease, steps, ends_writer=False
             )
 
-    def _not_ours(self, params: BackgroundStopParams) -> Refusal:
-        holder = self._way.watch.holders([params.thread_id]).get(params.thread_id)
-        if holder is not None:
-            return owned_elsewhere(params.thread_id, holder)
-        return NotFound(
-            "This command does not run in the background (any more).",
-            data={"kind": "command", "id": params.item_id},
-        )
+
+def _not_there(item_id: str) -> NotFound:
+    return NotFound(
+        "This command does not run in the background (any more).",
+        data={"kind": "command", "id": item_id},
+    )

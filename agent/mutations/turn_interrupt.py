@@ -19,7 +19,7 @@ from agent.access.scopes import Caller, check_alive
 from agent.app_servers.lease import Lease
 from agent.faults import fault_of
 from agent.mutations.carry import Sent
-from agent.mutations.refusals import owned_elsewhere, running
+from agent.mutations.refusals import running
 from agent.mutations.way import Way
 from agent.records.flight import Flight
 from transport.errors import NotFound, Refusal
@@ -42,7 +42,7 @@ class TurnInterrupt:
         check_alive(caller)
         lease = self._way.leases.lease_of(params.thread_id)
         if lease is None or not lease.started_writer.knows_turn(params.turn_id):
-            raise self._not_ours(params.thread_id)
+            raise self._way.not_ours(params.thread_id, running(None, _NOT_RUNNING))
 
         async def steps(sent: Sent) -> TurnResult:
             await self._way.ledger.hand(flight)
@@ -93,12 +93,6 @@ class TurnInterrupt:
         writer.hurry()
         await self._way.pool.end(lease)
         return await writer.interrupt(turn_id)
-
-    def _not_ours(self, thread_id: str) -> Refusal:
-        holder = self._way.holder(thread_id)
-        if holder is not None:
-            return owned_elsewhere(thread_id, holder)
-        return running(None, _NOT_RUNNING)
 
     def stops_of(self, device_id: str) -> dict[str, Callable[[], Awaitable[None]]]:
         """Return the turns of this device that run, each with what ends it."""

@@ -14,12 +14,11 @@ from agent.access.scopes import Caller, check_alive, check_settings
 from agent.app_servers.lease import Lease
 from agent.mutations.carry import Sent
 from agent.mutations.newest_turn import running_turn
-from agent.mutations.refusals import other_last_turn, owned_elsewhere, running
+from agent.mutations.refusals import other_last_turn, running
 from agent.mutations.sizes import check_size
 from agent.mutations.taking import check_root
 from agent.mutations.way import Way
 from agent.records.flight import Flight
-from transport.errors import Refusal
 from transport.protocol.base import WireModel
 from transport.protocol.threads import Thread
 from transport.protocol.turns import (
@@ -112,19 +111,13 @@ class TurnSteer:
         self._way.keeper.check(thread_id)
         lease = self._way.leases.lease_of(thread_id)
         if lease is None:
-            raise self._not_ours(thread_id)
+            raise self._way.not_ours(thread_id, running(None, _NOT_RUNNING))
         check_root(lease, thread_id)
         turn = running_turn(lease)
         if turn is None or turn.id != turn_id:
             raise running(turn, _NOT_RUNNING)
         check_settings(caller, lease.settings, self._way.inside(caller))
         return lease
-
-    def _not_ours(self, thread_id: str) -> Refusal:
-        holder = self._way.holder(thread_id)
-        if holder is not None:
-            return owned_elsewhere(thread_id, holder)
-        return running(None, _NOT_RUNNING)
 
     async def _send(
         self,

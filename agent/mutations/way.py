@@ -22,7 +22,12 @@ from agent.limits import OURS_KEPT
 from agent.mutations.carry import Carrier
 from agent.mutations.inputs import Inputs
 from agent.mutations.newest_turn import NewestTurns
-from agent.mutations.refusals import failed_before, start_failed, writer_down
+from agent.mutations.refusals import (
+    failed_before,
+    owned_elsewhere,
+    start_failed,
+    writer_down,
+)
 from agent.records.flight import Flight
 from agent.records.key_row import KeyRow
 from agent.records.ledger import Ledger
@@ -95,6 +100,11 @@ class Way:
     def holder(self, thread_id: str) -> Writer | None:
         """Return the other program that has the thread, if one is known."""
         return self.watch.holders([thread_id]).get(thread_id)
+
+    def not_ours(self, thread_id: str, otherwise: Refusal) -> Refusal:
+        """Return why no writer of ours has it: another program does, or `otherwise`."""
+        holder = self.holder(thread_id)
+        return otherwise if holder is None else owned_elsewhere(thread_id, holder)
 
     def inside(self, caller: Caller) -> Callable[[str], bool]:
         """Return the test whether a folder lies inside the caller's roots."""

@@ -8,16 +8,19 @@ from trio.testing import MockClock
 from adapter.errors import CodexOverloadedError
 from agent.records.key_row import RowState
 from tests.support.door import (
+    HOLDER,
     LOCAL,
     device,
     open_house,
     send,
 )
-from tests.support.mutations import OTHER_KEY, row_state, run_one, stop
+from tests.support.mutations import KEY, OTHER_KEY, row_state, run_one, stop
 from transport.errors import (
     Conflict,
+    NotFound,
     ThreadOwnedElsewhere,
 )
+from transport.protocol.background import BackgroundStopParams
 from transport.protocol.gateway import Writer, WriterKind
 from transport.protocol.turns import (
     TurnStatus,
@@ -61,6 +64,22 @@ async def test_an_interrupt_of_a_foreign_turn_names_who_runs_it(
         )
         with pytest.raises(ThreadOwnedElsewhere):
             await house.door.admission.interrupt(LOCAL, stop("t1"))
+
+
+async def test_a_background_command_of_nobody_and_of_somebody_else(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        house.runtime.add("thr", "t1")
+        params = BackgroundStopParams(thread_id="thr", item_id="cmd", request_key=KEY)
+        with pytest.raises(NotFound) as caught:
+            await house.door.admission.stop_background(LOCAL, params)
+        assert caught.value.data == {"kind": "command", "id": "cmd"}
+        house.hold("thr")
+        with pytest.raises(ThreadOwnedElsewhere) as held:
+            await house.door.admission.stop_background(LOCAL, params)
+        assert held.value.data["writer"]["pid"] == HOLDER.pid
+        assert row_state(tmp_path, KEY) is None
 
 
 async def test_an_interrupt_that_is_not_answered_ends_the_writer_and_so_the_turn(
