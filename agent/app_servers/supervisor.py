@@ -130,8 +130,6 @@ class Supervisor:
                 pause = policy.failed(now_s=trio.current_time(), jitter=jitter)
                 self._error = _why(exc, served=served)[:_ERROR]
                 self._down(told_to_all(exc), pause, failing=policy.is_failing)
-            finally:
-                self._reader = None
             await trio.sleep(pause)
 
     async def _serve_until_left(self) -> NoReturn:
