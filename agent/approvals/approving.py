@@ -118,13 +118,14 @@ class Approving:
             if effect in _ALLOWS:
                 self._check_gate(approval)
 
+        answered: Approval | None = None
         # An answer that has been given is told to Codex to its last byte; what is left
         # of the wait is only for the confirmation.
         with trio.move_on_after(CONFIRM_S, shield=True):
             await self._write_down(caller, params, approval, effect)
             try:
                 with self._decided.noted(approval.id, caller.device_id, _print(params)):
-                    return await lease.writer.answer(
+                    answered = await lease.writer.answer(
                         approval.id,
                         digest=params.digest,
                         choice=params.choice,
@@ -136,13 +137,14 @@ class Approving:
                 raise failed_before(
                     exc, thread_id=approval.thread_id, at_ms=self._now_ms()
                 ) from exc
-        approval = self._approvals.find(caller, approval.id)[1]
-        if approval.state is ApprovalState.PENDING:
+        if answered is None:
+            answered = self._approvals.find(caller, approval.id)[1]
+        if answered.state is ApprovalState.PENDING:  # Codex's input did not take it
             self._decided.not_given(approval.id, caller.device_id)
             raise Timeout(
                 "The workstation was too slow: no answer was given. Try again."
             )
-        return approval
+        return answered
 
     def _check_gate(self, approval: Approval) -> None:
         try:

@@ -13,6 +13,7 @@ from transport.errors import (
     Timeout,
 )
 from transport.protocol.approvals import (
+    Approval,
     ApprovalState,
 )
 from transport.protocol.events import Notice
@@ -106,3 +107,23 @@ async def test_an_answer_that_waits_too_long_for_the_pipe_is_not_given_and_says_
                 await house.door.approving.answer(APPROVER, answer_to(approval))
             tasks.cancel_scope.cancel()
         assert house.runtime.writers[0].approvals()[0].state is ApprovalState.PENDING
+
+
+async def test_an_answer_that_codex_takes_no_more_is_not_told_as_given(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that hangs with its input closed: the writer leaves the question open."""
+    async with open_house(tmp_path) as house:
+        approval = await asked(house)
+
+        async def hang(approval_id: str, **_given: object) -> Approval:
+            assert approval_id == approval.id
+            await trio.sleep(15)
+            return approval
+
+        with monkeypatch.context() as patched:
+            patched.setattr(house.runtime.writers[0], "answer", hang)
+            with pytest.raises(Timeout, match="no answer was given"):
+                await house.door.approving.answer(APPROVER, answer_to(approval))
+        told = await house.door.approving.answer(APPROVER, answer_to(approval))
+        assert told.approval.state is ApprovalState.ANSWERED
