@@ -163,7 +163,7 @@ class CodexOverloadedError(CodexRefusedError):
 
 
 class NotDeliveredError(AdapterError):
-    """The process was gone (or the guard said no) before a byte was written."""
+    """No byte was written: the process was gone, or took nothing until the deadline."""
 
     def __init__(self, method: str) -> None:
         super().__init__(method)

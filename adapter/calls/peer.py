@@ -42,7 +42,7 @@ Line = Callable[[], bytes | None]
 
 
 class Input(Protocol):
-    """Where lines are written: `adapter.process.Child`."""
+    """Where lines are written: `adapter.processes.input_pipe.InputPipe`."""
 
     def write_now(self, data: bytes | memoryview) -> int:
         """Write what fits; 0 when full; trio.BrokenResourceError when gone."""

@@ -74,8 +74,8 @@ def sweep(records: Path, *, table: ProcessTable = HERE) -> list[Swept]:
     """End what an earlier Agent left alive and forget its records (≤ 4 s, blocks).
 
     SIGTERM to each process group, SIGKILL after a second; then what the commands of
-    those had in the background. Call it before anything of
-    ours is started, and with the Agent's own lock on its state folder held.
+    those had in the background. Call it before anything of ours is started, and with
+    the Agent's own lock on its state folder held.
     """
     paths = sorted(records.glob(f"*{SUFFIX}")) if records.is_dir() else []
     noted = [identity for path in paths if (identity := read_record(path))]

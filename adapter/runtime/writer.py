@@ -241,7 +241,7 @@ class ThreadWriter(Protocol):
     ) -> Approval:
         """Answer once; return when Codex confirmed, or after 15 s still `answering`.
 
-        Raises: what `guard` raises, NotFound, Conflict (digest), InvalidParams (choice not offered, or what
-        goes with it does not fit), ApprovalClosed.
+        Raises: what `guard` raises, NotFound, Conflict (digest), InvalidParams (choice
+        not offered, or what goes with it does not fit), ApprovalClosed.
         """
         ...

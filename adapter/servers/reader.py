@@ -157,12 +157,6 @@ class CodexReader:
             queue=await self._queue(thread_id), goal=await self._goals.active(thread_id)
         )
 
-    async def loaded_threads(self) -> list[str]:
-        """Return what this process has loaded: nothing, ever. A probe for tests."""
-        answer = await self._read(reading_commands.loaded_threads())
-        with Shape("thread/loaded/list"):
-            return [text(one) for one in sequence(answer["data"])]
-
     async def goal(self, thread_id: str) -> Goal | None:
         """Return the goal; asked of an unloaded thread."""
         return await self._goals.get(thread_id)
@@ -213,8 +207,8 @@ class CodexReader:
         if not self._server.traits.lists_queue:
             return ()
         answer = await self._read(reading_commands.list_queue(thread_id))
+        rows, _ = rows_of(answer, "thread/queue/list")
         with Shape("thread/queue/list"):
-            rows = [mapping(row) for row in sequence(answer["data"])]
             shown = [_queued_text(row) for row in rows[:QUEUE_SHOWN]]
         return tuple(shown)
 

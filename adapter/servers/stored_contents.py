@@ -35,14 +35,13 @@ from adapter.runtime.store import (
 from adapter.servers import turn_pages as pages
 from adapter.servers.app_server import AppServer
 from adapter.servers.item_rows import ItemRows
-from adapter.servers.reads import Read, read_fitting
+from adapter.servers.reads import Read, read_fitting, rows_of
 from adapter.servers.review_turns import inner_turn, told_turns
 from adapter.servers.turn_pages import Row
 from adapter.shapes.reviews import is_beginning, items_as_told
 from adapter.shapes.shapes import (
     Shape,
     mapping,
-    maybe_text,
     sequence,
     text,
     wire_id,
@@ -173,13 +172,12 @@ class StoredContents:
                 query, archived=archived, cursor=cursor, limit=count
             ),
         )
+        rows, following = rows_of(answer, store_commands.SEARCH)
         with Shape(store_commands.SEARCH):
-            rows = [mapping(row) for row in sequence(answer["data"])]
             found = [
                 (thread_from(mapping(row["thread"]), archived=archived), _snippet(row))
                 for row in rows
             ]
-            following = maybe_text(answer.get("nextCursor"))
         return FoundThreads(
             threads=tuple(thread for thread, _ in found),
             next_cursor=following,
@@ -193,9 +191,9 @@ class StoredContents:
         answer = await self._read(
             store_commands.find(thread_id, query, cursor=cursor, limit=limit)
         )
+        rows, following = rows_of(answer, store_commands.FIND)
         with Shape(store_commands.FIND):
-            hits = [_hit(mapping(row)) for row in sequence(answer["data"])]
-            following = maybe_text(answer.get("nextCursor"))
+            hits = [_hit(row) for row in rows]
         told = await self._told(thread_id, hits)
         return FoundItems(hits=tuple(told), next_cursor=following)
 

@@ -11,12 +11,12 @@ from typing import Any
 from adapter.calls import reading_commands
 from adapter.calls.store_commands import LIST_ITEMS
 from adapter.errors import CodexRefusedError
+from adapter.servers import reads
 from adapter.servers.reads import Read
 from adapter.shapes.item_frame import Frame
 from adapter.shapes.shapes import (
     Shape,
     mapping,
-    maybe_text,
     maybe_whole,
     sequence,
     wire_id,
@@ -36,9 +36,9 @@ class Row:
 
 def rows_of(answer: Mapping[str, Any]) -> tuple[list[Row], str | None]:
     """Return the rows of a page of items. Raises: AnswerShapeError."""
+    rows, following = reads.rows_of(answer, LIST_ITEMS)
     with Shape(LIST_ITEMS):
-        rows = [mapping(row) for row in sequence(answer["data"])]
-        return [_row(row) for row in rows], maybe_text(answer.get("nextCursor"))
+        return [_row(row) for row in rows], following
 
 
 def _row(row: Mapping[str, Any]) -> Row:
@@ -75,9 +75,8 @@ class TurnPages:
                 thread_id, cursor=at, limit=1, order=order, items="full"
             )
         )
+        turns, following = reads.rows_of(answer, "thread/turns/list")
         with Shape("thread/turns/list"):
-            turns = [mapping(row) for row in sequence(answer["data"])]
-            following = maybe_text(answer.get("nextCursor"))
             rows = [row for turn in turns for row in _rows_of_turn(turn, turn_id)]
         if order == "desc":
             rows.reverse()

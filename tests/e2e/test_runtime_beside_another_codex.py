@@ -3,6 +3,7 @@
 import pytest
 import trio
 
+from adapter.calls.reading_commands import loaded_threads
 from adapter.errors import (
     ThreadLockedError,
 )
@@ -125,7 +126,8 @@ async def test_what_others_queued_and_their_goal_are_seen_without_loading(
             assert requests == 1  # reading and pausing started nothing
             reader = stage.run.reader
             assert isinstance(reader, CodexReader)
-            assert await reader.loaded_threads() == []
+            server = reader._server  # pyright: ignore[reportPrivateUsage]
+            assert (await server.call(loaded_threads()))["data"] == []
 
 
 @pytest.mark.skipif(WITHOUT_LOCK not in HERE, reason="the old codex is not cached")
