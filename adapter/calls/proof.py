@@ -6,9 +6,11 @@ a userMessage, which also names the turn that our text went into.
 """
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, Final, cast
 
 ITEM_NEWS = frozenset({"item/started", "item/completed"})
+PROCESS_ENDED: Final = "threadgate/processEnded"
+"""What is told in Codex's place when its process has ended; no codex says it."""
 
 
 class TurnProof:
@@ -97,7 +99,9 @@ class SteerProof:
         self._client_key = client_key
 
     def notified(self, method: str, params: Mapping[str, Any]) -> None:
-        """Look at one notification."""
+        """Look at one notification, or at the end of all."""
+        if method == PROCESS_ENDED:
+            self.over = True
         if params.get("threadId") != self.thread_id:
             return
         if method in ITEM_NEWS and is_message(params.get("item"), self._client_key):

@@ -16,6 +16,7 @@ from adapter.calls.commands import Command
 from adapter.calls.handshake import check_home, greet
 from adapter.calls.jsonrpc import Asked, Json, Unread
 from adapter.calls.peer import Listener, Peer
+from adapter.calls.proof import PROCESS_ENDED
 from adapter.calls.reading_commands import loaded_threads
 from adapter.calls.refusals import refined
 from adapter.calls.versions import Traits, traits_of
@@ -95,7 +96,7 @@ class AppServer:
 
     @contextmanager
     def watching(self, watch: Watch) -> Generator[None]:
-        """Show every notification to `watch`, raw, in order."""
+        """Show every notification to `watch`, raw, in order; `PROCESS_ENDED` is the last."""
         self._watches.add(watch)
         try:
             yield
@@ -192,9 +193,12 @@ class AppServer:
 
     def _notified(self, method: str, params: Json) -> None:
         events = self._intake.notification(method, params, self.now_ms())
+        self._show(method, params)
+        self._hand_on(events)
+
+    def _show(self, method: str, params: Json) -> None:
         for watch in tuple(self._watches):
             watch(method, params)
-        self._hand_on(events)
 
     def _asked(self, asked: Asked) -> None:
         self._take(
@@ -223,6 +227,7 @@ class AppServer:
             events = self._intake.died(now, str(error))
         self.gone = True
         self._hand_on(events)
+        self._show(PROCESS_ENDED, {})
         self.peer.close()
 
 

@@ -37,12 +37,7 @@ class Background:
         """Return those of a thread and its sub-agents, up to a bound. Raises: AdapterError."""
         found: list[BackgroundCommand] = []
         for one in sorted(self._server.normalizer.tree(thread_id)):
-            try:
-                rows = await self._rows(one)
-            except ThreadUnknownError:
-                if one == thread_id:
-                    raise
-                continue  # a sub-agent that is gone
+            rows = await self._rows_below(thread_id, one)
             found += [self._shown(one, row) for row in rows]
             if len(found) >= BACKGROUND_SHOWN:
                 break
@@ -51,7 +46,7 @@ class Background:
     async def stop(self, thread_id: str, item_id: str) -> None:
         """End one, and wait until its item has ended. Raises: NotFound, AdapterError."""
         for one in sorted(self._server.normalizer.tree(thread_id)):
-            for row in await self._rows(one):
+            for row in await self._rows_below(thread_id, one):
                 if row.item_id == item_id:
                     await self._end(one, item_id, row.process_id)
                     return
@@ -76,6 +71,15 @@ class Background:
             await self._server.wait_until(
                 lambda: known.item(thread_id, item_id) is None
             )
+
+    async def _rows_below(self, thread_id: str, one: str) -> list[_Running]:
+        """Return those of the thread, or of a sub-agent of it: one that is gone has none."""
+        try:
+            return await self._rows(one)
+        except ThreadUnknownError:
+            if one == thread_id:
+                raise
+            return []
 
     async def _rows(self, thread_id: str) -> list[_Running]:
         answer = await self._server.call(background_commands.list_background(thread_id))

@@ -13,8 +13,8 @@ from adapter.servers.reads import Read
 from transport.protocol.goals import Goal, GoalStatus
 
 
-class LoadedGoals:
-    """The goals of threads that one app-server has loaded."""
+class Goals:
+    """The goals of threads, as one app-server has them."""
 
     def __init__(self, server: AppServer) -> None:
         self._server = server
@@ -23,6 +23,32 @@ class LoadedGoals:
         """Return the goal. Raises: AdapterError."""
         command = goals.get_goal(thread_id)
         return answered_goal(await self._server.call(command), command.method)
+
+    async def active(self, thread_id: str) -> str | None:
+        """Return the objective of an active goal: only such a one starts turns."""
+        goal = await self.get(thread_id)
+        if goal is None or goal.status is not GoalStatus.ACTIVE:
+            return None
+        return goal.objective
+
+    async def pause(self, thread_id: str, *, guard: Guard | None) -> None:
+        """Pause the active goal; nothing where there is none. Raises: AdapterError.
+
+        Through the reader it holds under a writer of ours too: that one obeys.
+        """
+        if await self.active(thread_id) is None:
+            return
+        with no_goal_is_fine():  # cleared in between
+            await self._server.call(goals.pause_goal(thread_id), guard=guard)
+
+    async def clear(self, thread_id: str, *, guard: Guard) -> None:
+        """Take the goal away; nothing where there is none. Raises: AdapterError."""
+        with no_goal_is_fine():
+            await self._server.call(goals.clear_goal(thread_id), guard=guard)
+
+
+class LoadedGoals(Goals):
+    """The goals of threads that one app-server has loaded."""
 
     async def set(self, thread_id: str, objective: str, *, guard: Guard) -> Goal:
         """Give the thread an active goal. Raises: AdapterError."""
@@ -33,23 +59,12 @@ class LoadedGoals:
             raise AnswerShapeError(command.method, "no goal was told")
         return goal
 
-    async def pause(self, thread_id: str, *, guard: Guard | None) -> None:
-        """Pause the active goal; nothing where there is none. Raises: AdapterError."""
-        goal = await self.get(thread_id)
-        if goal is not None and goal.status is GoalStatus.ACTIVE:
-            await self._server.call(goals.pause_goal(thread_id), guard=guard)
 
-    async def clear(self, thread_id: str, *, guard: Guard) -> None:
-        """Take the goal away; nothing where there is none. Raises: AdapterError."""
-        with no_goal_is_fine():
-            await self._server.call(goals.clear_goal(thread_id), guard=guard)
-
-
-class StoredGoals:
+class StoredGoals(Goals):
     """The goals of threads as the store has them, loaded elsewhere or not at all."""
 
     def __init__(self, server: AppServer, read: Read) -> None:
-        self._server = server
+        super().__init__(server)
         self._read = read
 
     async def get(self, thread_id: str) -> Goal | None:
@@ -61,25 +76,3 @@ class StoredGoals:
             if not_offered(exc):
                 return None
             raise
-
-    async def active(self, thread_id: str) -> str | None:
-        """Return the objective of an active goal: only such a one starts turns."""
-        goal = await self.get(thread_id)
-        if goal is None or goal.status is not GoalStatus.ACTIVE:
-            return None
-        return goal.objective
-
-    async def pause(self, thread_id: str, *, guard: Guard | None) -> None:
-        """Pause the active goal, also under a writer of ours: that one obeys.
-
-        Raises: AdapterError.
-        """
-        if await self.active(thread_id) is None:
-            return
-        with no_goal_is_fine():  # cleared in between
-            await self._server.call(goals.pause_goal(thread_id), guard=guard)
-
-    async def clear(self, thread_id: str, *, guard: Guard) -> None:
-        """Take the goal away; nothing where there is none. Raises: AdapterError."""
-        with no_goal_is_fine():
-            await self._server.call(goals.clear_goal(thread_id), guard=guard)

@@ -18,6 +18,7 @@ from adapter.errors import (
     NoAnswerError,
 )
 from adapter.limits import (
+    FILES_END_S,
     FILES_FOUND,
     ITEMS_A_PAGE,
     ITEMS_LOOK_S,
@@ -216,7 +217,8 @@ class StoredContents:
                 store_commands.find_files(query, folder, token=token)
             )
         except (trio.Cancelled, NoAnswerError):
-            with trio.CancelScope(shield=True), suppress(AdapterError):
+            # No longer than that: whoever cancels may wait for us, and Codex may hang.
+            with trio.move_on_after(FILES_END_S, shield=True), suppress(AdapterError):
                 await self._server.call(store_commands.end_search(token))
             raise
         with Shape(store_commands.FIND_FILES):
