@@ -68,12 +68,13 @@ class ApprovalLedger:
         over: a yes could go to either. `item`: the open item that it names.
         """
         row = SERVER_REQUESTS.get(method)
+        known = self._entries.asked_in(request_id)
         if isinstance(row, Asks):
             try:
                 mark = print_of_asked(method, params)
-                if (known := self._entries.asked_in(request_id)) is not None:
-                    if known.mark == mark:
-                        return Asked(events=[])
+                if known is not None and known.mark == mark:
+                    return Asked(events=[])
+                if known is not None:
                     return self._mixed(known, params, root_thread_id, at)
                 question = row.build(params, item)
             except (*MISFITS, RecursionError):
@@ -83,6 +84,8 @@ class ApprovalLedger:
                 what = "more than anybody can answer"
                 return _refused(request_id, row, what, params, at)
             return self._ask(request_id, row, question, mark, root_thread_id, at)
+        if known is not None:
+            return self._mixed(known, params, root_thread_id, at)
         return answer_at_once(request_id, row, method, params, at, root_thread_id)
 
     def refuse(
@@ -95,6 +98,8 @@ class ApprovalLedger:
         root_thread_id: str,
     ) -> Asked:
         """Refuse what is too long to be read, in its own form; `params`: what is known."""
+        if (known := self._entries.asked_in(request_id)) is not None:
+            return self._mixed(known, params, root_thread_id, at)
         row = SERVER_REQUESTS.get(method)
         if isinstance(row, Asks):
             what = "something that is too long to be read"

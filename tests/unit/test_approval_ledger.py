@@ -7,7 +7,7 @@ from adapter.limits import APPROVALS_KEPT, APPROVALS_OPEN
 from adapter.shapes.item_frame import Frame
 from adapter.shapes.items import item_from
 from tests.support import codex_says as says
-from tests.support.approval_desk import CHANGE, Desk, ended
+from tests.support.approval_desk import CHANGE, COMMAND, Desk, ended
 from tests.support.codex_says import AT, THREAD
 from transport.errors import ApprovalClosed, Conflict, InvalidParams, NotFound
 from transport.protocol.approvals import ApprovalState
@@ -72,6 +72,30 @@ def test_another_question_under_the_id_of_an_open_one_ends_both() -> None:
     assert len(third.replies) == len(third.events) == 1
     desk.ledger.confirmed(3, AT)
     assert desk.answer(desk.question(3, command="rm -rf z")) is not None
+
+
+@pytest.mark.parametrize("method", ["currentTime/read", "something/new"])
+def test_a_request_of_any_kind_under_the_id_of_an_open_question_ends_both(
+    method: str,
+) -> None:
+    desk = Desk()
+    first = desk.question(3)
+    mixed = desk.asked(3, method, raw={"threadId": THREAD})
+    assert [reply.result for reply in mixed.replies] == [None, None]
+    assert ended(mixed.events[:1]) == [("withdrawn", False)]
+    with pytest.raises(ApprovalClosed):
+        desk.answer(first)
+
+
+def test_one_too_long_to_be_read_under_the_id_of_an_open_question_ends_both() -> None:
+    desk = Desk()
+    first = desk.question(3)
+    said = {"threadId": THREAD}
+    mixed = desk.ledger.refuse(3, COMMAND, said, at=AT, root_thread_id=THREAD)
+    assert [reply.result for reply in mixed.replies] == [None, None]
+    assert ended(mixed.events[:1]) == [("withdrawn", False)]
+    with pytest.raises(ApprovalClosed):
+        desk.answer(first)
 
 
 def test_one_under_the_id_of_an_answer_on_its_way_is_refused_alone() -> None:
