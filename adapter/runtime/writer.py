@@ -65,6 +65,10 @@ class ThreadWriter(Protocol):
         """Whether this writer loaded or ran that turn."""
         ...
 
+    def has_ended(self, turn_id: str) -> bool:
+        """Whether this turn of the last ones ended here: history has its end by now."""
+        ...
+
     def live_turn(self, turn_id: str) -> Turn | None:
         """Return a turn that runs here, with its items so far; it overrides history."""
         ...

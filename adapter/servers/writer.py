@@ -106,6 +106,10 @@ class CodexWriter:
         """Whether this writer loaded or ran that turn."""
         return self._server.normalizer.knows_turn(turn_id)
 
+    def has_ended(self, turn_id: str) -> bool:
+        """Whether this turn of the last ones ended here."""
+        return self._server.normalizer.ended_turn(turn_id) is not None
+
     def live_turn(self, turn_id: str) -> Turn | None:
         """Return a turn that runs here, with its items so far."""
         return self._server.normalizer.live_turn(turn_id)

@@ -11,10 +11,10 @@ from agent.app_servers.lease import Lease
 from agent.app_servers.lease_registry import LeaseRegistry
 from agent.gate.gatekeeper import GateKeeper
 from agent.gate.writers import Watch
-from agent.reading.standing import Others, judged_thread, judged_turn
+from agent.reading.standing import Others, is_open_ended, judged_thread, judged_turn
 from transport.protocol.gateway import LeaseState, Writer
 from transport.protocol.threads import Thread, ThreadStatus
-from transport.protocol.turns import Turn
+from transport.protocol.turns import Turn, TurnStatus
 
 
 class Judge:
@@ -54,8 +54,11 @@ class Judge:
     ) -> list[Turn]:
         """Judge turns that history cannot tell from running ones. `before`: who had the
         thread when they were read; it may have let go since, its turn well ended."""
-        if self._leases.lease_of(thread_id) is not None:
-            return turns  # nobody else can run one
+        lease = self._leases.lease_of(thread_id)
+        if lease is not None:
+            return [
+                _begun(lease, turn) if turn.id == newest else turn for turn in turns
+            ]
         others = self._others(thread_id, self.holder(thread_id) or before)
         return [judged_turn(turn, others, newest=turn.id == newest) for turn in turns]
 
@@ -82,6 +85,10 @@ class Judge:
             update["last_turn_id"] = lease.writer.last_turn_id
             if lease.loaded is not None:
                 update["settings"] = settings_shown(lease.settings)
+            if newest is not None and newest.status is TurnStatus.IN_PROGRESS:
+                update["last_turn_id"] = newest.id
+                if lease.writer.running_turn_id is None:
+                    update["status"] = ThreadStatus.RUNNING
         else:
             update["root_id"] = lease.key
             if newest is not None:
@@ -94,3 +101,16 @@ class Judge:
         look = self._keeper.last_look
         lockless = look.lockless(ours_lock=True) or look.desktop
         return Others(holder=holder, lockless=lockless is not None)
+
+
+def _begun(lease: Lease, newest: Turn) -> Turn:
+    """Return the newest turn of a thread that we have: nobody else can run one in it.
+
+    Codex writes a turn down before it tells the turn's writer of it.
+    """
+    writer = lease.writer
+    if writer is None or lease.key != newest.thread_id or not is_open_ended(newest):
+        return newest
+    if newest.id == writer.last_turn_id or writer.knows_turn(newest.id):
+        return newest
+    return newest.model_copy(update={"status": TurnStatus.IN_PROGRESS})

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from adapter.calls.refusals import not_offered
 from adapter.errors import AdapterError, CodexRefusedError, ThreadUnknownError
 from adapter.runtime.reader import TurnPage
+from adapter.runtime.writer import ThreadWriter
 from agent.app_servers.lease_registry import LeaseRegistry
 from agent.app_servers.supervisor import Supervisor
 from agent.reading.judge import Judge
@@ -57,24 +58,22 @@ class TurnPages:
     async def _read(
         self, thread_id: str, cursor: str | None, limit: int, order: str, items: str
     ) -> TurnPage:
-        """Read a page; once more where a turn of ours has ended meanwhile.
+        """Read a page; once more where a turn of ours ended while it was read.
 
-        Only its writer tells a running turn from one that was cut short.
+        History called it interrupted until then.
         """
-        running = self._running(thread_id)
+        before = self._writer(thread_id)
         page = await self._stored(thread_id, cursor, limit, order, items)
-        if running is None or self._running(thread_id) == running:
+        writer = self._writer(thread_id) or before
+        open_ended = [turn.id for turn in page.turns if is_open_ended(turn)]
+        if writer is None or not any(map(writer.has_ended, open_ended)):
             return page
-        if any(turn.id == running and is_open_ended(turn) for turn in page.turns):
-            return await self._stored(thread_id, cursor, limit, order, items)
-        return page
+        return await self._stored(thread_id, cursor, limit, order, items)
 
-    def _running(self, thread_id: str) -> str | None:
-        """Return the turn that a writer of ours runs in the thread."""
+    def _writer(self, thread_id: str) -> ThreadWriter | None:
+        """Return the writer of ours that has the thread, or the one that it is below."""
         lease = self._leases.lease_of(thread_id)
-        if lease is None or lease.writer is None:
-            return None
-        return lease.writer.running_turn_of(thread_id)
+        return None if lease is None else lease.writer
 
     async def _stored(
         self, thread_id: str, cursor: str | None, limit: int, order: str, items: str
@@ -96,8 +95,7 @@ class TurnPages:
         self, thread_id: str, page: TurnPage, cursor: str | None, order: str, items: str
     ) -> list[Turn]:
         """Let the writer that runs a turn tell it, also before the store has it."""
-        lease = self._leases.lease_of(thread_id)
-        writer = lease.writer if lease is not None else None
+        writer = self._writer(thread_id)
         if writer is None:
             return [cut(turn) for turn in page.turns]
         turns = [

@@ -17,6 +17,7 @@ from transport.codec import pack
 from transport.errors import InvalidParams, NotFound, RuntimeFailure
 from transport.protocol.gateway import LeaseState, Writer, WriterKind
 from transport.protocol.items import AgentMessage, ItemStatus
+from transport.protocol.thread_acts import ThreadRevertParams
 from transport.protocol.threads import (
     ThreadListParams,
     ThreadMode,
@@ -131,6 +132,71 @@ async def test_a_turn_of_ours_that_ends_while_it_is_read_is_not_called_interrupt
         params = TurnListParams(thread_id="thr")
         newest = (await house.door.reading.turn_list(LOCAL, params)).turns[0]
         assert (newest.id, newest.status) == (started.sent.id, TurnStatus.COMPLETED)
+
+
+async def test_a_turn_of_ours_that_begins_and_ends_while_it_is_read_is_not_interrupted(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_house(tmp_path) as house:
+        house.runtime.add("thr", "t1")
+        await house.door.admission.start_turn(LOCAL, send())
+        (reader,), (writer,) = house.runtime.readers, house.runtime.writers
+        writer.finish_turn()
+        read = reader.list_turns
+
+        async def runs_around_it(thread_id: str, **how: Any) -> TurnPage:
+            monkeypatch.setattr(reader, "list_turns", read)
+            writer.begin_turn(["quick"], client_key="q")
+            page = await read(thread_id, **how)
+            writer.finish_turn()
+            return page
+
+        monkeypatch.setattr(reader, "list_turns", runs_around_it)
+        params = TurnListParams(thread_id="thr")
+        newest = (await house.door.reading.turn_list(LOCAL, params)).turns[0]
+        assert (newest.id, newest.status) == (writer.last_turn_id, TurnStatus.COMPLETED)
+
+
+async def test_a_turn_of_ours_that_codex_writes_down_before_it_tells_it_runs(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        stored = house.runtime.add("thr", "t1")
+        await house.door.admission.start_turn(LOCAL, send())
+        house.runtime.writers[0].finish_turn()
+        stored.turns.append(make_turn("t9", "thr", TurnStatus.INTERRUPTED))
+        read = await house.door.reading.thread_read(
+            LOCAL, ThreadReadParams(thread_id="thr")
+        )
+        assert (read.turns[0].id, read.turns[0].status) == (
+            "t9",
+            TurnStatus.IN_PROGRESS,
+        )
+        assert read.thread.status is ThreadStatus.RUNNING
+        assert read.thread.last_turn_id == "t9"
+
+
+async def test_a_turn_that_was_cut_short_before_our_writer_came_stays_interrupted(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        stored = house.runtime.add("thr", "t1")
+        stored.turns.append(make_turn("t2", "thr", TurnStatus.INTERRUPTED))
+        admission = house.door.admission
+        begun = await admission.start_turn(LOCAL, send())
+        house.runtime.writers[0].finish_turn()
+        before = begun.sent.id
+        params = ThreadRevertParams(
+            thread_id="thr", before_turn_id=before, request_key="r" * 16
+        )
+        await admission.revert(LOCAL, params)
+        read = await house.door.reading.thread_read(
+            LOCAL, ThreadReadParams(thread_id="thr")
+        )
+        assert house.door.leases.lease_of("thr") is not None
+        newest = read.turns[0]
+        assert (newest.id, newest.status) == ("t2", TurnStatus.INTERRUPTED)
+        assert read.thread.status is ThreadStatus.IDLE
 
 
 async def test_a_running_turn_that_the_store_lacks_is_shown_all_the_same(

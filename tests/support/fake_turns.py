@@ -33,6 +33,7 @@ class FakeTurns:
         self._runtime = runtime
         self._stored: Stored | None = None
         self._known: set[str] = set()
+        self._ended: set[str] = set()
         self._last: str | None = None
         self._turn: Turn | None = None
         self._open: dict[str, Item] = {}
@@ -52,6 +53,9 @@ class FakeTurns:
 
     def knows_turn(self, turn_id: str) -> bool:
         return turn_id in self._known
+
+    def has_ended(self, turn_id: str) -> bool:
+        return turn_id in self._ended
 
     def live_turn(self, turn_id: str) -> Turn | None:
         if self._turn is None or self._turn.id != turn_id:
@@ -144,6 +148,7 @@ class FakeTurns:
             update={"status": status, "completed_at": AT + 1_000}
         )
         self._turn = None
+        self._ended.add(turn.id)
         began = [old for old in self._stored.turns if old.id == turn.id]
         kept = [old for old in self._stored.turns if old.id != turn.id]
         said = [item for old in began for item in old.items or ()]
@@ -163,5 +168,5 @@ class FakeTurns:
 
     def _load(self, stored: Stored) -> None:
         self._stored = stored
-        self._known = {turn.id for turn in stored.turns}
+        self._known = {turn.id for turn in stored.turns[-1:]}
         self._last = stored.turns[-1].id if stored.turns else None
