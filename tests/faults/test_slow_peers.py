@@ -1,6 +1,7 @@
 """Devices that do not read, are gone without a word, or come back while still here."""
 
-import os
+import gc
+import tracemalloc
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ from agent.events.journal import Journal
 from agent.sessions.router import Call
 from tests.support.agents import House, open_agent, open_owner, pair_device
 from tests.support.edge import Bench, Peer, make_rights, open_params
-from tests.support.measures import in_time
+from tests.support.measures import in_time, resident
 from tests.support.raw_devices import WIDE_DOORS, raw_devices
 from transport.client import Client
 from transport.errors import CloseCode, PeerClosedError, TransportError
@@ -29,11 +30,6 @@ from transport.protocol.methods import GATEWAY_STATUS, TURN_START
 RING = 512 * 1024
 CROWD = 16  # devices that take nothing
 SOME_ANSWERS = 8 * 1024 * 1024  # in place of 64 MiB
-
-
-def rss() -> int:
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def turn_params(key: str = "k" * 32) -> dict[str, Any]:
@@ -137,7 +133,8 @@ async def test_a_stalled_device_costs_nine_others_nothing_and_no_memory(
                     for reader in readers:
                         await reader.wait(flood.said)
                         assert reader.deltas < 200, "neighbouring deltas are merged"
-                    before, told = 0, list[dict[str, Any]]()
+                    kept, told = list[int](), list[dict[str, Any]]()
+                    tracemalloc.start()
                     for _ in range(3):
                         for _ in range(8):  # 1.6 MB, three times the ring
                             flood.say(20, "y" * 10_000)
@@ -146,8 +143,13 @@ async def test_a_stalled_device_costs_nine_others_nothing_and_no_memory(
                         told = await until_gap(stalled)
                         (opened,) = told[-1]["data"]["open"]
                         assert opened["item"]["text"].endswith("y" * 1_000)
-                        before = before or rss()  # the first round fills what is kept
-                    assert rss() - before < 16 * 1024 * 1024
+                        gc.collect()
+                        in_use, _ = tracemalloc.get_traced_memory()
+                        kept.append(
+                            in_use - 2 * flood.said
+                        )  # the open item: two copies
+                    tracemalloc.stop()
+                    assert kept[-1] - kept[0] < 1_600_000, "not even one round of it"
                     assert not any(reader.gaps for reader in readers)
                     off = await stalled.receive()
                     assert (off["event"], off["data"]["code"]) == (
@@ -248,14 +250,16 @@ async def test_sixteen_devices_have_256_sessions_and_the_next_is_told_no(
             with raw_devices(house) as raw:
                 house.runtime.add("thr_1", "t1")
                 devices = [await pair_device(house, name=f"d{n}") for n in range(17)]
-                before, peers = rss(), list[Peer]()
+                before, peers = resident(), list[Peer]()
                 for device in devices[:16]:
                     for number in range(16):
                         peer = await raw.session(device, f"i{number}")
                         await peer.subscribe()
                         peers.append(peer)
                 assert (await status(owner)).sessions == 257, "the owner is one more"
-                assert (rss() - before) / 256 < 200 * 1024, "both ends, each session"
+                assert (resident() - before) / 256 < 200 * 1024, (
+                    "both ends, each session"
+                )
                 for device, limit in ((devices[0], 16), (devices[16], 256)):
                     refused = await raw.dial(device)
                     answer = await refused.call("session/open", open_params("more"))
