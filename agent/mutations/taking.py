@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from adapter.errors import AdapterError
 from adapter.runtime.acts import Guard
 from adapter.runtime.threads import Loaded
+from adapter.runtime.writer import ThreadWriter
 from agent.access.scopes import Caller, check_alive, check_settings
 from agent.app_servers.lease import Lease
 from agent.mutations.newest_turn import check_expected, check_idle, check_pending
@@ -87,8 +88,10 @@ class Taking:
         check_idle(lease)
         check_expected(wanted.expected_last_turn_id, newest, told, known)
         if not self._way.supervisor.is_current(lease.writer.info):
+            _check_ends_nothing(lease.writer)
             return False
         if told != known:
+            _check_ends_nothing(lease.writer)
             if told is not None and not lease.writer.knows_turn(told):
                 self._notice_foreign(wanted.thread_id)
             return False
@@ -159,4 +162,15 @@ def check_root(lease: Lease, thread_id: str) -> None:
             None,
             "This is a sub-agent's thread; its parent is being worked in. Send to the "
             f"parent thread ({lease.key}).",
+        )
+
+
+def _check_ends_nothing(writer: ThreadWriter) -> None:
+    """Raise `Conflict` (running) where a background command or a sub-agent is at work."""
+    if writer.at_work:
+        raise running(
+            None,
+            "A fresh Codex is needed (it was updated, or another program has continued the "
+            "thread), and something of this thread still works in the background; it would "
+            "end with the old one. Wait for it, or end it, and send again.",
         )

@@ -29,6 +29,7 @@ from tests.support.mutations import (
 )
 from transport.errors import (
     CodexUnavailable,
+    Conflict,
     NotResumable,
     Overloaded,
     TooLarge,
@@ -98,6 +99,24 @@ async def test_a_foreign_turn_on_the_disk_ends_a_held_writer_and_takes_a_fresh_o
         assert new_one.knows_turn("foreign")
         codes = [event.data.wire()["code"] for event in house.named("notice")]
         assert codes == ["foreignTurn"]
+
+
+async def test_a_foreign_turn_does_not_end_what_works_in_the_background(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        stored = house.runtime.add("thr", "t1")
+        await house.door.admission.start_turn(LOCAL, send())
+        (old,) = house.runtime.live
+        old.busy_too = True
+        old.finish_turn()
+        stored.turns.append(make_turn("foreign", "thr"))
+        with pytest.raises(Conflict) as caught:
+            await house.door.admission.start_turn(
+                LOCAL, send(key=OTHER_KEY, expected="foreign")
+            )
+        assert caught.value.data["what"] == "running"
+        assert house.runtime.live == [old]
 
 
 @pytest.mark.parametrize("step", ["resume:done", "start_thread:done"])

@@ -237,6 +237,26 @@ async def test_a_message_that_is_refused_ends_no_writer_that_an_update_left_behi
         assert house.runtime.live == [old]
 
 
+async def test_what_works_in_the_background_is_not_ended_for_an_update(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        house.runtime.add("thr", "t1")
+        await house.door.admission.start_turn(LOCAL, send())
+        (old,) = house.runtime.live
+        await updated(house)
+        old.busy_too = True
+        old.finish_turn(TurnStatus.COMPLETED)
+        with pytest.raises(Conflict) as caught:
+            await house.door.admission.start_turn(LOCAL, send(key=OTHER_KEY))
+        assert caught.value.data["what"] == "running"
+        assert house.runtime.live == [old]
+        old.busy_too = False
+        old.stir()
+        await house.door.admission.start_turn(LOCAL, send(key=OTHER_KEY))
+        assert old.reaped
+
+
 async def test_a_writer_without_locks_counts_also_where_the_reader_takes_them(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
