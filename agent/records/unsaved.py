@@ -66,7 +66,7 @@ class Unsaved:
         """Write it, as far as that goes now; of `flying` keys nothing."""
         for key, row in list(self._rows.items()):
             async with self._catching_up:
-                if key in flying:
+                if key in flying or not self._lacks(key, row):
                     continue
                 try:
                     await self._run(self._work(key, row))
@@ -74,8 +74,12 @@ class Unsaved:
                     pass  # it ended something; its device has no room for its row by now
                 except StoreUnavailableError:
                     return
-                if self._rows.get(key) is row:
+                if self._lacks(key, row):
                     self.saved(key)
+
+    def _lacks(self, key: Key, row: KeyRow | None) -> bool:
+        """Whether that is still what the disk lacks: a repeat may have come and gone."""
+        return key in self._rows and self._rows[key] is row
 
     def _work(self, key: Key, row: KeyRow | None) -> partial[None]:
         if row is None:
