@@ -3,7 +3,11 @@
 A pid alone names nobody: it is used again. A pid with its start time does.
 """
 
+import errno
 from dataclasses import dataclass
+from typing import Final
+
+_STARVED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,3 +35,10 @@ class Held:
 
     identity: Identity
     fd: int | None
+
+
+def check_seen(error: OSError) -> None:
+    """Raise it anew where it says nothing of what was to be looked at: there was no
+    descriptor or no memory left to look."""
+    if error.errno in _STARVED:
+        raise error

@@ -167,8 +167,8 @@ class Child:
 
     def _write_record(self) -> bool:
         """Note who it is. Without its record nobody could sweep it: then it ends."""
-        identity = identify(self.pid)
         try:
+            identity = identify(self.pid)
             if identity is not None:
                 self._record = write_record(
                     self._launch.records, identity, mark=self._mark
@@ -220,7 +220,7 @@ class Child:
     async def _end(self, *, asked: bool) -> None:
         if asked:
             await self._let_shells_finish()
-        shells = self._living_shells() or still_living(self.shells)
+        shells = self._living_shells()
         self.input.close_input()
         for number in (signal.SIGTERM, signal.SIGKILL):
             with trio.move_on_after(END_S):
@@ -247,8 +247,8 @@ class Child:
 
     def _living_shells(self) -> Sequence[Identity]:
         with suppress(OSError):  # no descriptor is left: it ends all the same
-            return snapshot_shells(self.pid)
-        return ()
+            return snapshot_shells(self.pid) or still_living(self.shells)
+        return self.shells
 
     async def _let_shells_finish(self) -> None:
         with trio.move_on_after(SHELL_WAIT_S):

@@ -2,7 +2,8 @@
 
 import signal
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Final, Protocol
 
 from adapter.processes.identity import Held, Identity, Row
@@ -14,7 +15,11 @@ else:
 
 
 class ProcessTable(Protocol):
-    """What every platform's module offers."""
+    """What every platform's module offers.
+
+    Each look raises OSError where no descriptor or no memory is left for it: that is not
+    "gone".
+    """
 
     def identify(self, pid: int) -> Identity | None:
         """Return who has this pid now; `None` where nobody lives."""
@@ -61,3 +66,17 @@ def children(pid: int, *, table: ProcessTable = HERE) -> list[int]:
 def group(leader: int, *, table: ProcessTable = HERE) -> list[int]:
     """Return the living pids of a process group; its leader may be gone."""
     return [row.pid for row in table.rows() if row.group == leader and not row.dead]
+
+
+@contextmanager
+def holding(
+    processes: Iterable[Identity], table: ProcessTable = HERE
+) -> Generator[list[Held]]:
+    """Hold those of them that live, for the length of the block. Raises: OSError."""
+    with ExitStack() as stack:
+        held: list[Held] = []
+        for identity in processes:
+            if (one := table.hold(identity)) is not None:
+                stack.callback(table.release, one)
+                held.append(one)
+        yield held

@@ -15,7 +15,7 @@ from typing import Final
 
 import psutil
 
-from adapter.processes.identity import Held, Identity, Row
+from adapter.processes.identity import Held, Identity, Row, check_seen
 
 _ARGV_TRIES: Final = 3  # a program that is just being started may not tell them yet
 _ARGV_PAUSE_S: Final = 0.001
@@ -26,6 +26,7 @@ def identify(pid: int) -> Identity | None:
     """Return who has this pid now; `None` where nobody lives (a zombie does not).
 
     `started` is told in µs since the epoch, which is as fine as the kernel keeps it.
+    Raises: OSError where nothing is left to look with, as all of this module does.
     """
     try:
         process = psutil.Process(pid)
@@ -33,8 +34,11 @@ def identify(pid: int) -> Identity | None:
             started = round(process.create_time() * 1_000_000)
             argv = _argv(process)
             dead = process.status() == psutil.STATUS_ZOMBIE
-    except (psutil.Error, OSError, ValueError):
+    except (psutil.Error, ValueError):
         return None  # gone, or another user's
+    except OSError as exc:
+        check_seen(exc)
+        return None
     return None if dead else Identity(pid=pid, started=f"/{started}", argv=argv)
 
 
@@ -55,8 +59,11 @@ def rows() -> Iterator[Row]:
                 parent = process.ppid()
                 dead = process.status() == psutil.STATUS_ZOMBIE
             group = os.getpgid(pid)
-        except (psutil.Error, OSError):
+        except psutil.Error:
             continue  # it has just ended
+        except OSError as exc:
+            check_seen(exc)
+            continue
         yield Row(pid=pid, parent=parent, group=group, dead=dead)
 
 
@@ -65,9 +72,15 @@ def marked(entry: str) -> list[int]:
     name, _, value = entry.partition("=")
     found: list[int] = []
     for pid in psutil.pids():
-        with suppress(psutil.Error, OSError):  # gone, or another user's
-            if psutil.Process(pid).environ().get(name) == value:
-                found.append(pid)
+        try:
+            environ = psutil.Process(pid).environ()
+        except psutil.Error:
+            continue  # gone, or another user's
+        except OSError as exc:
+            check_seen(exc)
+            continue
+        if environ.get(name) == value:
+            found.append(pid)
     return found
 
 

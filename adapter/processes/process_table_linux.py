@@ -8,11 +8,12 @@ import select
 import signal
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
 from adapter.limits import EXEC_S
-from adapter.processes.identity import Held, Identity, Row
+from adapter.processes.identity import Held, Identity, Row, check_seen
 
 _PROC: Final = Path("/proc")
 
@@ -36,13 +37,17 @@ def _argv(pid: int) -> tuple[str, ...]:
 def identify(pid: int) -> Identity | None:
     """Return who has this pid now; `None` where nobody lives (a zombie does not).
 
-    `started` is the boot's id and the clock ticks since that boot.
+    `started` is the boot's id and the clock ticks since that boot. Raises: OSError where
+    nothing is left to look with, as all of this module does.
     """
     try:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
         fields = _stat(pid)
         argv = _argv(pid)
-    except (OSError, ValueError):
+    except ValueError:
+        return None
+    except OSError as exc:
+        check_seen(exc)
         return None
     if fields[0] in "ZX":
         return None
@@ -55,7 +60,10 @@ def rows() -> Iterator[Row]:
         if name.isdigit():
             try:
                 state, parent, group = _stat(int(name))[:3]
-            except (OSError, ValueError):
+            except ValueError:
+                continue
+            except OSError as exc:
+                check_seen(exc)
                 continue  # it has just ended
             yield Row(
                 pid=int(name),
@@ -72,7 +80,8 @@ def marked(entry: str) -> list[int]:
         if name.isdigit():
             try:
                 environ = (_PROC / name / "environ").read_bytes()
-            except OSError:
+            except OSError as exc:
+                check_seen(exc)
                 continue  # gone, or another user's
             if wanted in environ.split(b"\0"):
                 found.append(int(name))
@@ -83,12 +92,15 @@ def hold(identity: Identity) -> Held | None:
     """Open a pidfd of exactly this process, or `None`: it has ended."""
     try:
         fd = os.pidfd_open(identity.pid)
-    except OSError:
+    except OSError as exc:
+        check_seen(exc)
         return None
-    if identify(identity.pid) == identity:
-        return Held(identity=identity, fd=fd)
-    os.close(fd)
-    return None
+    with ExitStack() as undo:
+        undo.callback(os.close, fd)
+        if identify(identity.pid) != identity:
+            return None
+        undo.pop_all()
+    return Held(identity=identity, fd=fd)
 
 
 def send(held: Held, number: signal.Signals) -> None:

@@ -17,7 +17,7 @@ from typing import Final
 
 from adapter.limits import LINGER_S, SWEEP_S
 from adapter.processes.identity import Held
-from adapter.processes.process_table import HERE, ProcessTable
+from adapter.processes.process_table import HERE, ProcessTable, holding
 
 _LOG: Final = logging.getLogger(__name__)
 MARK_NAME: Final = "THREADGATE_SERVER"
@@ -32,16 +32,11 @@ def end_stragglers(
     on was meant to. `name`: of the app-server, for the log.
     """
     known = map(table.identify, table.marked(_entry(mark)))
-    seen = (table.hold(who) for who in known if who is not None)
-    held = [one for one in seen if one is not None]
-    try:
+    with holding((who for who in known if who is not None), table) as held:
         living = table.wait_gone(held, LINGER_S)
         own = [one for one in living if not killed or _has_leader(one, table)]
         lost = [one for one in living if one not in own]
         _end(lost, table)
-    finally:
-        for one in held:
-            table.release(one)
     if lost:
         _LOG.warning("%s was killed: %s ended with it", name, _pids(lost))
     if own:

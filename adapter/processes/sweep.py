@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from adapter.limits import SWEEP_S
-from adapter.processes.identity import Held, Identity
-from adapter.processes.process_table import HERE, ProcessTable
+from adapter.processes.identity import Held, Identity, check_seen
+from adapter.processes.process_table import HERE, ProcessTable, holding
 from adapter.processes.stragglers import end_stragglers
 
 SUFFIX: Final = ".json"
@@ -65,26 +65,26 @@ def read_record(path: Path) -> Identity | None:
 def _fields(path: Path) -> dict[str, Any]:
     try:
         fields: object = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except ValueError:
+        return {}
+    except OSError as exc:
+        check_seen(exc)
         return {}
     return cast("dict[str, Any]", fields) if isinstance(fields, dict) else {}
 
 
 def sweep(records: Path, *, table: ProcessTable = HERE) -> list[Swept]:
-    """End what an earlier Agent left alive and forget its records (≤ 4 s, blocks).
+    """End what an earlier Agent left alive and forget its records (blocks).
 
-    SIGTERM to each process group, SIGKILL after a second; then what the commands of
-    those had in the background. Call it before anything of ours is started, and with
-    the Agent's own lock on its state folder held.
+    SIGTERM to each process group, SIGKILL after a second; then, for each record, what the
+    commands of that one had in the background. Call it before anything of ours is
+    started, and with the Agent's own lock on its state folder held. Raises: OSError where
+    nothing is left to look with; the records stay.
     """
     paths = sorted(records.glob(f"*{SUFFIX}")) if records.is_dir() else []
     noted = [identity for path in paths if (identity := read_record(path))]
-    left = [held for identity in noted if (held := table.hold(identity)) is not None]
-    try:
+    with holding(noted, table) as left:
         swept = _end(left, table)
-    finally:
-        for held in left:
-            table.release(held)
     for path in paths:
         mark = _fields(path).get("mark")
         if isinstance(mark, str) and mark:

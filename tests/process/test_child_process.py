@@ -15,6 +15,7 @@ import trio
 
 from adapter.errors import BinaryNotFoundError, ChildExitedError, NotRecordedError
 from adapter.limits import STDERR_RING
+from adapter.processes import process_table_linux
 from adapter.processes.launch import Ears, Launch
 from adapter.processes.process import Child, open_child
 from adapter.processes.process_table import identify
@@ -368,6 +369,20 @@ async def test_a_child_for_which_no_descriptor_is_left_is_gone_and_nobody_saw_it
         os.waitpid(-1, os.WNOHANG)  # noqa: ASYNC222 - no child is there to be waited for
     assert (heard.pids, heard.ends) == ([], [])
     assert open_files() == before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux's table is starved here")
+async def test_a_child_that_nobody_can_look_at_has_no_record_and_is_not_left_running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard = Heard()
+    monkeypatch.setattr(process_table_linux, "_stat", no_room)
+    with trio.fail_after(240), pytest.raises(NotRecordedError):
+        async with open_child(launch(POLITE, tmp_path / "r"), heard.ears()):
+            pytest.fail("nobody could sweep it")
+    monkeypatch.undo()
+    (pid,) = heard.pids
+    assert identify(pid) is None
 
 
 async def test_a_child_ends_though_no_descriptor_is_left_to_look_at_others(

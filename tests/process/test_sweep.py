@@ -3,6 +3,7 @@
 Everything twice: through /proc, and through psutil as on macOS.
 """
 
+import errno
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -190,6 +192,28 @@ def test_a_record_of_the_dead_ends_nobody(
     write_record(tmp_path, leftover.identity)
     leftover.end()
     assert sweep(tmp_path, table=table) == []
+
+
+@pytest.mark.parametrize(
+    "call", ["os.pidfd_open", "pathlib.Path.read_text", "pathlib.Path.read_bytes"]
+)
+def test_without_a_descriptor_to_look_with_nobody_is_forgotten(
+    call: str, tmp_path: Path, leftover: Leftover, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    identity = process_table_linux.identify(leftover.process.pid)
+    assert identity is not None
+    path = write_record(tmp_path, identity)
+
+    def no_room(*_args: object, **_how: object) -> NoReturn:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    with monkeypatch.context() as full:
+        full.setattr(call, no_room)
+        with pytest.raises(OSError, match="too many"):
+            sweep(tmp_path, table=process_table_linux)
+    assert path.exists()
+    (swept,) = sweep(tmp_path, table=process_table_linux)
+    assert swept.identity == identity
 
 
 def test_records_are_private(tmp_path: Path, leftover: Leftover) -> None:
