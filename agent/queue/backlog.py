@@ -121,11 +121,13 @@ class Backlog:
         await self._drop([row], Why(code=code, brief=why, whole=whole, error=error))
 
     async def drop_old(self) -> None:
-        """Drop what is past its time; try again what the disk would not forget."""
+        """Drop what is past its time; try again what the disk would not forget.
+
+        Of what is being sent right now its delivery tells.
+        """
         day = "A queued message waited for a day and was dropped; it was not sent."
-        await self._drop(
-            self.book.expired(self.age_ms()), Why(code="queueExpired", brief=day)
-        )
+        old = self.book.expired(self.age_ms(), but=self.delivering)
+        await self._drop(old, Why(code="queueExpired", brief=day))
         self.dropped.prune(self._ages().least)
         await self.forget([])
 

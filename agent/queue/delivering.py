@@ -7,6 +7,7 @@ not sent again. What was on the disk when the Agent began may come from a backup
 state folder, which knows of no delivery since: its thread is looked at first.
 """
 
+import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final, NoReturn
@@ -17,6 +18,7 @@ from pydantic import ValidationError
 from adapter.runtime.events import Emitted, RuntimeEvent
 from agent.access.scopes import Caller
 from agent.app_servers.lease_registry import LeaseRegistry
+from agent.faults import fault_of
 from agent.gate.gatekeeper import GateKeeper
 from agent.gate.writers import Watch
 from agent.limits import (
@@ -47,6 +49,7 @@ from transport.protocol.events import ThreadChanged, TurnCompleted
 from transport.protocol.queue import WaitsFor
 from transport.protocol.turns import TurnStartParams, TurnStartResult
 
+_LOG: Final = logging.getLogger(__name__)
 Deliver = Callable[[Caller, TurnStartParams], Awaitable[TurnStartResult]]
 _CONFLICTS: Final = {
     "running": WaitsFor.TURN,
@@ -157,7 +160,7 @@ class Delivering:
         self._pauses = {one: s for one, s in self._pauses.items() if one in heads}
         # What is due by now and was not begun waits for something that rings.
         times = [at - now for at in self._again.values() if at > now]
-        expiry = self._backlog.book.next_expiry()
+        expiry = self._backlog.book.next_expiry(but=self._backlog.delivering)
         if expiry is not None:
             times.append((expiry - self._backlog.age_ms()) / 1_000)
         return max(0.0, min(times, default=3_600.0))
@@ -168,12 +171,12 @@ class Delivering:
         self._again[row.queue_id] = trio.current_time() + seconds
         self._backlog.waits(row, why, said)
 
-    def _wait_for_codex(self, row: Waiting, refusal: Refusal) -> None:
+    def _wait_longer(
+        self, row: Waiting, why: WaitsFor, said: Said | None = None
+    ) -> None:
         last = self._pauses.get(row.queue_id, QUEUE_CODEX_S / 2)
         self._pauses[row.queue_id] = pause = min(2 * last, QUEUE_CODEX_MOST_S)
-        whole = (refusal.whole or refusal).message
-        said = Said(brief=refusal.message[:DROPPED_WORDS], whole=whole[:DROPPED_WORDS])
-        self._wait(row, WaitsFor.CODEX, pause, said)
+        self._wait(row, why, pause, said)
 
     async def _run(
         self, row: Waiting, caller_of: Callable[[str], Caller | None]
@@ -205,6 +208,9 @@ class Delivering:
             await self._backlog.drop(row, UNKNOWN, why)
         except Refusal as refusal:
             await self._refused(row, caller, refusal)
+        except Exception as exc:  # noqa: BLE001 - else it ends the next Agent as well
+            _LOG.error("a delivery failed: %s", fault_of(exc))
+            self._wait_longer(row, WaitsFor.AGENT)
         else:
             await self._backlog.leave(row)
 
@@ -234,9 +240,14 @@ class Delivering:
                 error=refusal.code,
             )
         elif why is WaitsFor.CODEX:
-            self._wait_for_codex(row, refusal)
+            self._wait_longer(row, why, _said(refusal))
         else:
             self._wait(row, why, QUEUE_SLOW_S if why in _SLOW else QUEUE_RETRY_S)
+
+
+def _said(refusal: Refusal) -> Said:
+    whole = (refusal.whole or refusal).message
+    return Said(brief=refusal.message[:DROPPED_WORDS], whole=whole[:DROPPED_WORDS])
 
 
 def _waits_for(refusal: Refusal) -> WaitsFor | None:

@@ -4,7 +4,7 @@ First come, first served in each thread; threads do not wait for each other.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -139,13 +139,16 @@ class QueueBook:
         """Return what a device has queued."""
         return [row for row in self._rows.values() if row.device_id == device_id]
 
-    def expired(self, now: int) -> list[Waiting]:
-        """Return what is past its time (`Ages.most`, ms)."""
-        return [row for row in self._rows.values() if row.until <= now]
+    def expired(self, now: int, *, but: Container[str]) -> list[Waiting]:
+        """Return what is past its time (`Ages.most`, ms), but for these."""
+        rows = self._rows.values()
+        return [one for one in rows if one.until <= now and one.queue_id not in but]
 
-    def next_expiry(self) -> int | None:
-        """Return when the first message is past its time (`Ages.most`, ms)."""
-        return min((row.until for row in self._rows.values()), default=None)
+    def next_expiry(self, *, but: Container[str]) -> int | None:
+        """Return when the first message, but for these, is past its time (as `expired`)."""
+        rows = self._rows.values()
+        times = (one.until for one in rows if one.queue_id not in but)
+        return min(times, default=None)
 
     def shown(
         self, thread_id: str | None = None, *, whole: bool = False

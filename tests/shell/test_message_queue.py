@@ -199,3 +199,23 @@ async def test_a_delivery_without_an_answer_is_not_tried_again(
         await trio.sleep(600)
         assert texts(house) == ["message 1"]
         assert await listed(house) == []
+
+
+async def test_a_fault_of_ours_in_a_delivery_ends_nothing_and_the_message_goes_later(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        house.runtime.add("thr", "t1")
+
+        def fault() -> None:
+            raise ZeroDivisionError
+
+        for _ in range(3):
+            house.runtime.at("start_turn", fault)
+        await put(house, 1)
+        await until(lambda: house.runtime.log.count("start_turn") == 1)
+        began = trio.current_time()
+        await until(lambda: texts(house) == ["message 1"])
+        assert trio.current_time() - began > 12  # after 2, 4 and 8 s
+        await trio.sleep(1)
+        assert (await listed(house), notices(house)) == ([], [])

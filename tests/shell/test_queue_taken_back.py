@@ -70,6 +70,26 @@ async def test_a_message_is_dropped_with_a_notice_after_a_day(
         assert texts(house) == []
 
 
+async def test_a_message_whose_day_ends_while_it_is_being_sent_is_not_called_unsent(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        house.runtime.add("thr", "t1")
+        go_on = trio.Event()
+        house.runtime.at("start_turn", go_on.wait)
+        house.see_desktop()
+        await put(house, 1)
+        await trio.sleep(QUEUE_MS / 1_000 - 10)
+        await house.close_desktop()
+        await until(lambda: "start_turn" in house.runtime.log)
+        await trio.sleep(20)
+        assert notices(house) == []
+        go_on.set()
+        await until(lambda: texts(house) == ["message 1"])
+        await trio.sleep(1)
+        assert (await listed(house), notices(house)) == ([], [])
+
+
 async def test_what_a_revoked_device_had_queued_is_dropped_with_a_notice(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
