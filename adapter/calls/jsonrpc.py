@@ -130,13 +130,15 @@ class JsonRpc:
         """Bytes of a line whose end has not come."""
         return len(self._buffer)
 
-    def request(self, method: str, params: Json) -> tuple[int, bytes]:
-        """Take a slot; return the id and the line to write.
+    def request(
+        self, method: str, params: Json, *, spare: bool = False
+    ) -> tuple[int, bytes]:
+        """Take a slot; return the id and the line to write. `spare`: beyond the bound.
 
         Raises: TooManyInFlightError; ValueError where `params` are no JSON. Both leave
         no slot taken.
         """
-        if len(self._in_flight) >= self._max_in_flight:
+        if len(self._in_flight) >= self._max_in_flight and not spare:
             raise TooManyInFlightError
         request_id = self._next_id
         line = encode({"id": request_id, "method": method, "params": params})

@@ -140,8 +140,9 @@ class Peer:
         *,
         timeout_s: float,
         guard: Guard | None = None,
+        spare: bool = False,
     ) -> dict[str, Any]:
-        """Send a request and return its result.
+        """Send a request and return its result; `spare`: one more than the bound.
 
         `guard` is called right before the first byte is written, slot and write lock
         already held, with no checkpoint in between, and again after each wait for a full
@@ -153,7 +154,7 @@ class Peer:
         NotDeliveredError, NoAnswerError, AnswerShapeError, AnswerTooLongError.
         """
         try:
-            request_id, line = self._rpc.request(method, params)
+            request_id, line = self._rpc.request(method, params, spare=spare)
         except TooManyInFlightError:
             text = f"{REQUESTS_IN_FLIGHT} requests wait for codex already; try again"
             raise CodexOverloadedError(method, OVERLOADED, text) from None

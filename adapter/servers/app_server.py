@@ -141,7 +141,7 @@ class AppServer:
     async def _answers(self, command: Command) -> bool:
         try:
             await self.peer.call(
-                command.method, command.params, timeout_s=command.timeout_s
+                command.method, command.params, timeout_s=command.timeout_s, spare=True
             )
         except (NoAnswerError, NotDeliveredError):
             return False
@@ -208,7 +208,13 @@ class AppServer:
         )
 
     def _unread(self, line: Unread) -> None:
+        ended = None
+        if line.method == "turn/completed":
+            ended = self.normalizer.running_turn(line.thread_id or "")
         self._take(self._intake.unread(line, self.now_ms()))
+        if ended is not None:
+            turn = {"id": self.normalizer.codex_turn(ended)}
+            self._show(line.method, {"threadId": line.thread_id, "turn": turn})
 
     def _take(self, taken: Taken) -> None:
         for reply in taken.replies:

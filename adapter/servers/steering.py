@@ -12,8 +12,9 @@ import trio
 
 from adapter.calls import turn_commands
 from adapter.calls.jsonrpc import Json
+from adapter.calls.peer import OVERLOADED
 from adapter.calls.proof import SteerProof
-from adapter.errors import AnswerShapeError, NoAnswerError
+from adapter.errors import AnswerShapeError, CodexOverloadedError, NoAnswerError
 from adapter.limits import PROOF_S, STEERS_WATCHED
 from adapter.runtime.acts import Guard, InputPart, Steered
 from adapter.servers.app_server import AppServer
@@ -39,8 +40,12 @@ class Steering:
     ) -> Steered:
         """Steer, and wait until the model has the words, or ended without them.
 
-        Raises: AdapterError; NoAnswerError: taken and lost, or nobody knows.
+        Raises: AdapterError; NoAnswerError: taken and lost, or nobody knows;
+        CodexOverloadedError: as many as can be watched wait for the model already.
         """
+        if len(self._taken) >= STEERS_WATCHED:
+            text = f"{STEERS_WATCHED} messages wait for the model already"
+            raise CodexOverloadedError("turn/steer", OVERLOADED, text)
         proof = SteerProof(thread_id, turn_id, client_key)
         command = turn_commands.steer(thread_id, turn_id, parts, client_key)
         with self._server.watching(proof.notified):
@@ -60,7 +65,6 @@ class Steering:
 
     def _watch_on(self, proof: SteerProof) -> None:
         self._taken.append(proof)
-        del self._taken[:-STEERS_WATCHED]
         if self._watch is None:
             self._watch = ExitStack()
             self._watch.enter_context(self._server.watching(self._notified))

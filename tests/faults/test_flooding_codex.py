@@ -24,10 +24,11 @@ from tests.support.faulty_codex import (
 from tests.support.measures import in_time, resident
 from tests.support.odd_steps import SMALL, WORDS, completes, flood, overlong
 from tests.support.real_agent import status
+from transport.errors import OutcomeUnknown
 from transport.protocol.events import ApprovalRequested, ItemCompleted, TurnCompleted
 from transport.protocol.items import AgentMessage, ItemStatus
-from transport.protocol.methods import TURN_START
-from transport.protocol.turns import TurnStatus
+from transport.protocol.methods import TURN_START, TURN_STEER
+from transport.protocol.turns import TextInput, TurnStatus, TurnSteerParams
 
 HUGE: int = 20 * 1024 * 1024
 MANY: int = 10_000  # deltas in the default run
@@ -100,6 +101,26 @@ async def test_what_is_too_long_to_be_read_is_said_and_its_turn_has_an_end(
             run.ear.check_ends()
             run.play(turn__start=[[*STARTED, *ENDS]])
             await run.client.call(TURN_START, send("next"), timeout_s=20)
+
+
+async def test_a_message_that_waited_for_the_model_is_told_lost_by_an_end_too_long_to_be_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("adapter.calls.jsonrpc.LINE_BYTES", SMALL)
+    end = overlong("turn/completed", f'"threadId":"{THREAD}","turn":{{"id":"{TURN}",')
+    end["raw"] += "}"
+    steered = [{"result": {"turnId": TURN}}, end]
+    steer = TurnSteerParams(
+        thread_id=THREAD,
+        turn_id=TURN,
+        input=[TextInput(type="text", text="and this")],
+        request_key="s" * 32,
+    )
+    with trio.fail_after(240):
+        async with open_faulty(turn__start=[STARTED], turn__steer=[steered]) as run:
+            await run.client.call(TURN_START, send(), timeout_s=20)
+            with pytest.raises(OutcomeUnknown):
+                await run.client.call(TURN_STEER, steer, timeout_s=20)
 
 
 async def flooded(run: Faulty, deltas: int) -> None:

@@ -9,7 +9,7 @@ from trio.testing import MockClock
 from adapter.calls.commands import Command
 from adapter.calls.proof import SteerProof
 from adapter.calls.refusals import BEHIND
-from adapter.errors import CodexRefusedError
+from adapter.errors import CodexOverloadedError, CodexRefusedError
 from adapter.limits import (
     BACKGROUND_SHOWN,
     BOUNDARY_PAGES,
@@ -151,12 +151,17 @@ async def test_a_background_command_with_a_strange_id_is_listed_under_a_legal_on
     assert server.asked[-1].params["processId"] == "7"
 
 
-async def test_of_steers_that_the_model_does_not_take_the_newest_are_watched() -> None:
-    steering = Steering(cast("Any", Server(lambda _command: {})))
-    proofs = [SteerProof(THREAD, "t", f"key{n}") for n in range(STEERS_WATCHED + 1)]
-    for proof in proofs:
+async def test_so_many_steers_wait_for_the_model_and_the_next_is_refused() -> None:
+    server = Server(lambda _command: {})
+    steering = Steering(cast("Any", server))
+    for number in range(STEERS_WATCHED):
+        proof = SteerProof(THREAD, "t", f"key{number}")
         steering._watch_on(proof)  # pyright: ignore[reportPrivateUsage]
-    assert steering._taken == proofs[1:]  # pyright: ignore[reportPrivateUsage]
+    with pytest.raises(CodexOverloadedError):
+        await steering.run(
+            THREAD, "t", ["more"], client_key="k", guard=lambda: pytest.fail("sent")
+        )
+    assert server.asked == []
 
 
 async def test_so_many_files_are_found_and_it_is_said_that_there_may_be_more() -> None:

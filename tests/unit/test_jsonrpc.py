@@ -161,10 +161,15 @@ def test_a_last_line_without_its_end_is_garbled_never_taken() -> None:
 def test_the_slots_are_bounded_and_come_back() -> None:
     rpc = JsonRpc(max_in_flight=2)
     first, _ = rpc.request("a", {})
-    rpc.request("a", {})
+    second, _ = rpc.request("a", {})
     with pytest.raises(TooManyInFlightError):
         rpc.request("a", {})
+    rpc.request("is it alive?", {}, spare=True)
+    assert rpc.in_flight == 3
     rpc.forget(first)
+    with pytest.raises(TooManyInFlightError):
+        rpc.request("a", {})
+    rpc.forget(second)
     rpc.request("a", {})
     with pytest.raises(TooManyInFlightError):
         rpc.request("a", {})
