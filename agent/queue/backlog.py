@@ -12,6 +12,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
+import trio
+
 from adapter.runtime.events import Emit, Emitted
 from agent.errors import StoreUnavailableError
 from agent.offload import Runner
@@ -59,6 +61,7 @@ class Backlog:
         self._run = run
         self._left: set[str] = set()  # gone from the memory, not yet from the disk
         self._unnoted: deque[Dropped] = deque()  # not yet in the audit log
+        self._alone = trio.Lock()  # else older words could come last on the disk
         self.book = QueueBook(table.load())
         self.dropped = DroppedBook(table.load_dropped())
         self.delivering: set[str] = set()
@@ -190,6 +193,10 @@ class Backlog:
     async def forget(self, queue_ids: list[str]) -> None:
         """The disk forgets; if it cannot now, it will be asked again."""
         self._left.update(queue_ids)
+        async with self._alone:
+            await self._write_down()
+
+    async def _write_down(self) -> None:
         left, told = sorted(self._left), self.dropped.unwritten()
         if not left and not told and not self._unnoted:
             return

@@ -15,6 +15,7 @@ from agent.access.scopes import Caller, check_alive, local_caller
 from agent.access.sight import is_fenced
 from agent.limits import ACT_S, QUEUE_MS
 from agent.mutations.newest_turn import check_expected
+from agent.mutations.refusals import storage_failed
 from agent.mutations.way import Way
 from agent.queue.backlog import Backlog
 from agent.queue.queue_book import Waiting, preview_of
@@ -68,8 +69,7 @@ class MessageQueue:
             position = self._backlog.book.put(row)
             queued = Queued(queue_id=row.queue_id, position=position)
             result = TurnStartResult(queued=queued, delivery=_QUEUED)
-            with trio.move_on_after(ACT_S, shield=True):
-                await self._store(row, flight, result)
+            await self._store(row, flight, result)
         self._backlog.tell(row.thread_id)
         return result
 
@@ -109,12 +109,14 @@ class MessageQueue:
     async def _store(
         self, row: Waiting, flight: Flight, result: TurnStartResult
     ) -> None:
+        """Raises: Refusal; then it does not wait, and is not on the disk."""
+        store = partial(self._table.put, row)
         try:
-            store = partial(self._table.put, row)
-            await self._way.ledger.keep(flight, ACTION, result, store)
-        except Refusal:
+            with trio.fail_after(ACT_S, shield=True):
+                await self._way.ledger.keep(flight, ACTION, result, store)
+        except (Refusal, trio.TooSlowError) as exc:
             self._backlog.book.take(row.queue_id)
-            raise
+            raise exc if isinstance(exc, Refusal) else storage_failed("ledger") from exc
         if not self._backlog.book.stored(
             row.queue_id
         ):  # its device was revoked meanwhile
@@ -169,6 +171,8 @@ class MessageQueue:
         self._backlog.tell(row.thread_id)
         with trio.move_on_after(ACT_S, shield=True):
             await self._way.ledger.hand(flight)
+        # However long that took: what is told to be forgotten is forgotten in the end.
+        with trio.move_on_after(ACT_S, shield=True):
             await self._backlog.forget([row.queue_id])
             await self._way.ledger.done(flight, QueueDeleteResult(), None)
         return QueueDeleteResult()

@@ -13,6 +13,7 @@ from agent.access.scopes import Caller, local_caller
 from agent.config import Config
 from agent.door import Door, build_door
 from agent.gate.engines import Foreign, Look, Named, Role
+from agent.offload import Runner
 from agent.records.ages import Instant
 from agent.records.audit import Audit
 from agent.records.reserve import Reserve
@@ -137,8 +138,12 @@ async def open_house(
     audit: Audit | None = None,
     idle_s: float = 30.0,
     clocks: Callable[[], Instant] = clocks,
+    run: Runner | None = None,
 ) -> AsyncGenerator[House]:
-    """Run reader and door; leaving ends every writer. `clocks`: what they say now."""
+    """Run reader and door; leaving ends every writer. `clocks`: what they say now.
+
+    `run`: how work that waits for a disk is done.
+    """
     runtime = runtime or FakeRuntime()
     watch = FakeWatch()
     config = Config(
@@ -165,7 +170,7 @@ async def open_house(
                     reserve=small_reserve(tmp_path),
                     watch=watch,
                     clocks=clocks,
-                    run=inline,
+                    run=run or inline,
                 )
                 reader_nursery.start_soon(door.supervisor.serve)
                 await door.supervisor.tried.wait()

@@ -1,0 +1,103 @@
+"""A disk that takes its time: what is said to wait does, what is taken back does not."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from agent.limits import ACT_S
+from agent.queue.queue_table import QueueTable
+from agent.records.store import Store
+from tests.support.door import LOCAL, device, open_house
+from tests.support.queued import delete, listed, put, queued, texts, until
+from transport.errors import Internal
+
+T = TypeVar("T")
+
+
+class SlowDisk:
+    """Begins no work while `stalls` says so, for as long as `is_slow`."""
+
+    def __init__(self) -> None:
+        self.is_slow = False
+        self.stalls: Callable[[], bool] = lambda: True
+        self.stalled = 0
+
+    async def __call__(self, work: Callable[[], T], /) -> T:
+        await trio.lowlevel.checkpoint()
+        if self.is_slow and self.stalls():
+            self.stalled += 1
+            while self.is_slow:  # noqa: ASYNC110 - the mock clock is what is advanced
+                await trio.sleep(1)
+        return work()
+
+
+def on_disk(folder: Path) -> QueueTable:
+    """Return the queue as the next Agent would find it."""
+    return QueueTable(Store.open(folder / "ledger.sqlite"))
+
+
+async def test_a_message_that_the_disk_does_not_take_in_time_does_not_wait(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    disk = SlowDisk()
+    async with open_house(tmp_path, run=disk) as house:
+        house.runtime.add("thr", "t1")
+        house.see_desktop()
+        disk.stalls = lambda: bool(house.door.backlog.book.threads())
+        disk.is_slow = True
+        with pytest.raises(Internal) as refused:
+            await put(house, 1)
+        assert (refused.value.data["what"], refused.value.retryable) == (
+            "storage",
+            True,
+        )
+        assert (await listed(house), on_disk(tmp_path).load()) == ([], [])
+        disk.is_slow = False
+        await put(house, 1)  # under the same key
+        await house.close_desktop()
+        await until(lambda: texts(house) == ["message 1"])
+
+
+async def test_a_message_that_is_taken_back_meanwhile_is_forgotten_in_the_end(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    disk = SlowDisk()
+    async with open_house(tmp_path, run=disk) as house:
+        house.runtime.add("thr", "t1")
+        house.see_desktop()
+        (one,) = await put(house, 1)
+        disk.stalls = lambda: not house.door.backlog.book.threads()
+        disk.is_slow = True
+        await house.door.admission.delete_queued(LOCAL, delete(one))
+        assert len(on_disk(tmp_path).load()) == 1
+        disk.is_slow = False
+        await trio.sleep(ACT_S)
+        await house.door.backlog.catch_up()
+        assert on_disk(tmp_path).load() == []
+
+
+async def test_no_word_of_a_device_stays_that_was_shut_out_while_one_was_written(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    disk = SlowDisk()
+    async with open_house(tmp_path, run=disk) as house:
+        house.runtime.add("thr", "t1")
+        house.see_desktop()
+        caller = house.callers["d1"] = device()
+        await house.door.admission.start_turn(caller, queued(1))
+        backlog = house.door.backlog
+        (row,) = backlog.book.of_device("d1")
+        disk.stalls = lambda: not disk.stalled  # the first write alone
+        disk.is_slow = True
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(backlog.drop, row, "queueRefused", "It was refused.")
+            await until(lambda: disk.stalled == 1)
+            nursery.start_soon(backlog.drop_device, "d1")
+            await trio.sleep(1)
+            disk.is_slow = False
+    (told,) = on_disk(tmp_path).load_dropped()
+    assert (told.device_id, told.preview) == ("d1", "")
