@@ -9,6 +9,7 @@ from collections.abc import Generator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from agent.access.rules import within
 from agent.clocks import wall_ms
@@ -20,6 +21,11 @@ from agent.records.reserve import Reserve
 from agent.records.store import Store
 from transport.identities import PrivateKey
 from transport.keys import load_identity
+
+IDENTITY: Final = "identity.key"
+DEVICES: Final = "devices.json"
+LEDGER: Final = "ledger.sqlite"
+AUDIT: Final = "audit.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,20 +50,20 @@ def open_state(config: Config) -> Generator[State]:
     reserve = Reserve(folder)
     reserve.lay_in()
     devices = Devices(
-        folder / "devices.json",
+        folder / DEVICES,
         now_ms=wall_ms,
         within=partial(within, config),
         insist=reserve.insist,
     )
-    identity = load_identity(folder / "identity.key", create=not len(devices))
+    identity = load_identity(folder / IDENTITY, create=not len(devices))
     with ExitStack() as stack:
         audit = Audit(
-            folder / "audit.jsonl",
+            folder / AUDIT,
             now_ms=wall_ms,
             may_begin=reserve.may_begin,
         )
         stack.enter_context(closing(audit))
-        store = reserve.insist(lambda: Store.open(folder / "ledger.sqlite"))
+        store = reserve.insist(lambda: Store.open(folder / LEDGER))
         stack.enter_context(closing(store))
         stack.callback(devices.keep_seen)
         yield State(

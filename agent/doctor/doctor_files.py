@@ -12,14 +12,15 @@ from typing import Final
 from agent.config import Config
 from agent.doctor.findings import Finding, Level, fail, ok, warn
 from agent.limits import BEGIN_BYTES, RESERVE_BYTES
+from agent.state import AUDIT, DEVICES, IDENTITY, LEDGER
 
 _OTHERS: Final = 0o077
 _OTHERS_WRITE: Final = 0o022
 _SECRETS: Final = (
-    "identity.key",
-    "devices.json",
-    "ledger.sqlite",
-    "audit.jsonl",
+    IDENTITY,
+    DEVICES,
+    LEDGER,
+    AUDIT,
     "client/device.key",
     "client/hosts.json",
 )

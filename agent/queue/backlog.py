@@ -17,7 +17,15 @@ import trio
 from adapter.runtime.events import Emit, Emitted
 from agent.errors import StoreUnavailableError
 from agent.offload import Runner
-from agent.queue.dropped_book import SHUT_OUT, Dropped, DroppedBook, Why, dropped
+from agent.queue.dropped_book import (
+    EVENT,
+    SHUT_OUT,
+    Dropped,
+    DroppedBook,
+    Why,
+    dropped,
+    entry_of,
+)
 from agent.queue.queue_book import QueueBook, Said, Waiting
 from agent.queue.queue_table import QueueTable
 from agent.records.ages import Ages
@@ -26,7 +34,6 @@ from transport.protocol.events import Notice, NoticeLevel, QueueChanged
 from transport.protocol.queue import WaitsFor
 
 _LOG: Final = logging.getLogger(__name__)
-EVENT: Final = "message/dropped"  # in the audit
 UNKNOWN: Final = "queueUnknown"
 
 
@@ -213,14 +220,7 @@ class Backlog:
         """Return whether what is told is on the disk, too. Blocking."""
         with suppress(IndexError):
             while True:
-                one = self._unnoted.popleft()
-                self._note(
-                    EVENT,
-                    device=one.device_id,
-                    thread=one.thread_id,
-                    key=one.queue_id,
-                    code=one.code,
-                )
+                self._note(EVENT, **entry_of(self._unnoted.popleft()))
         if not left:
             self._table.remove([], told)
             return True

@@ -26,6 +26,7 @@ class Why:
     error: str | None = None
 
 
+EVENT: Final = "message/dropped"  # in the audit
 OUT: Final = "queueDropped"
 SHUT_OUT: Final = Why(
     code=OUT,
@@ -63,6 +64,16 @@ def dropped(row: Waiting, why: Why, *, at: int, since: int) -> Dropped:
         at=at,
         since=since,
     )
+
+
+def entry_of(one: Dropped) -> dict[str, str]:
+    """Return what the audit log says of it."""
+    return {
+        "device": one.device_id,
+        "thread": one.thread_id,
+        "key": one.queue_id,
+        "code": one.code,
+    }
 
 
 class DroppedBook:

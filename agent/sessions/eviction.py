@@ -7,6 +7,7 @@ waiting can stop that.
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import trio
 
@@ -100,12 +101,8 @@ class Eviction:
 
     async def write_down(self, dropped: Mapping[str, int]) -> None:
         """Forget on the disk too what was dropped."""
-        for device_id, count in dropped.items():
-            await in_thread(lambda: self._note(device_id, count))  # noqa: B023 - run at once
+        await in_thread(partial(note_dropped, self._audit, dropped))
         await self._forget()
-
-    def _note(self, device_id: str, count: int) -> None:
-        self._audit.note("queue/dropped", device=device_id, count=count)
 
     def _stop(
         self, device_ids: Iterable[str], *, but: Mapping[str, object]
@@ -117,6 +114,12 @@ class Eviction:
             for turn_id, stop in self._stops_of(device_id).items()
             if turn_id not in but
         }
+
+
+def note_dropped(audit: Audit, dropped: Mapping[str, int]) -> None:
+    """Write down how many messages of which devices were dropped. Blocking."""
+    for device_id, count in dropped.items():
+        audit.note("queue/dropped", device=device_id, count=count)
 
 
 def hang_up(
