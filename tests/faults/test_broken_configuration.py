@@ -32,7 +32,7 @@ async def refusals(
     client: Client, thread: str, new: threads.ThreadStartParams, key: str
 ) -> list[Refusal]:
     """Send into a thread, and start one; return both refusals."""
-    params = send_params(thread, "on", key=key, wait_ms=20_000)
+    params = send_params(thread, "on", key=key)
     with pytest.raises(NotResumable) as turn:
         await client.call(TURN_START, params, timeout_s=60)
     with pytest.raises(RuntimeFailure) as start:

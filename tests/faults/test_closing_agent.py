@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import trio
 
-from adapter.limits import END_S
 from clients.cli.scripted_model import Rule
 from tests.support.codex import CodexHome, open_codex_home
 from tests.support.leftovers import marked_processes
@@ -52,7 +51,7 @@ async def test_a_signal_ends_it_soon_though_a_login_shell_still_runs(
                 while not (person / "runs").exists():
                     await trio.lowlevel.checkpoint()
                 agent.signal(signal.SIGTERM)
-                with trio.fail_after(5 * END_S + 2):
+                with trio.fail_after(SLOW_S / 2):
                     assert await agent.wait() == 0
                 left = marked_processes(run_mark)
                 assert not [line for line in left.values() if "sleep" in line], left

@@ -180,7 +180,8 @@ async def test_a_codex_that_is_updated_in_its_place_goes_on_with_the_same_reques
                 thread = await new_thread(client, home)
                 put_over(NEWEST, mine)
                 with pytest.raises(CodexUnavailable, match="updated"):
-                    await client.call(TURN_START, send_params(thread, "on", key="on"))
+                    params = send_params(thread, "on", key="on", wait_ms=0)
+                    await client.call(TURN_START, params)
                 turn = await send_to_end(client, thread, "on", key="on")
                 assert turn.status is TurnStatus.COMPLETED
                 assert (await status(client)).runtime.version == NEWEST
@@ -222,7 +223,7 @@ async def test_a_codex_that_is_not_there_any_more_is_said_to_be_gone() -> None:
                     with pytest.raises(
                         CodexUnavailable, match="not there any more"
                     ) as no:
-                        params = send_params(thread, "on", key="on")
+                        params = send_params(thread, "on", key="on", wait_ms=0)
                         await client.call(TURN_START, params, timeout_s=60)
                     assert no.value.retryable
                 page = await client.call(THREAD_LIST, threads.ThreadListParams())

@@ -223,6 +223,7 @@ async def test_an_agent_on_a_real_codex_is_as_small_after_many_turns_as_after_a_
                     cwd=str(home.workspace),
                     input=[TextInput(type="text", text="hello")],
                     request_key=f"new-{number:028d}",
+                    wait_ms=20_000,
                 )
                 started = await owner.call(rows.THREAD_START, params, timeout_s=60)
                 made.append(started.thread.id)

@@ -68,7 +68,7 @@ async def test_a_writer_that_is_killed_in_its_turn_costs_that_turn_and_no_more(
         async with open_stage(version) as (home, client, ear, reader):
             thread = await new_thread(client, home)
             await ear.first(TurnCompleted)
-            params = send_params(thread, stage, key="killed", wait_ms=20_000)
+            params = send_params(thread, stage, key="killed")
             first = await client.call(TURN_START, params, timeout_s=60)
             assert first.turn is not None
             await ear.until(lambda: reached(ear))
@@ -119,7 +119,7 @@ async def test_a_message_that_lay_in_the_pipe_of_a_killed_writer_is_not_sent_aga
             (writer,) = writers(reader)
             await freeze(writer)
             requests = len(home.model.requests)
-            params = send_params(thread, "lost", key="lost", wait_ms=20_000)
+            params = send_params(thread, "lost", key="lost")
 
             async def send_it() -> None:
                 with pytest.raises(OutcomeUnknown):

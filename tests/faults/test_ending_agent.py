@@ -55,7 +55,7 @@ AT_A_TERMINAL = [  # however this test was started itself
     "-c",
     f"import os, signal, sys; {HEARS_IT}; os.execvp(sys.argv[1], sys.argv[1:])",
 ]
-SOON_S = 8  # a second signal: app-servers get 2 s, a loaded machine the rest
+SOON_S = 25  # app-servers get 2 s, a loaded machine the rest; Codex would have 30 s
 ASKING = {
     "call": "exec_command",
     "args": {
@@ -191,7 +191,7 @@ async def open_frozen(home: CodexHome) -> AsyncGenerator[Frozen]:
         await ear.first(TurnCompleted)
         (writer,) = set(agent.app_servers()) - {reader}
         await freeze(writer)
-        params = send_params(thread, "lost", key="lost", wait_ms=20_000)
+        params = send_params(thread, "lost", key="lost")
         nursery.start_soon(never_answered, client, params)
         while unread(writer) < TURN_LINE:
             await trio.lowlevel.checkpoint()
@@ -224,7 +224,7 @@ async def is_unknown_and_goes_on(home: CodexHome, thread: str, text: str) -> Non
     ):
         requests = len(home.model.requests)
         with pytest.raises(OutcomeUnknown):
-            params = send_params(thread, text, key=text, wait_ms=20_000)
+            params = send_params(thread, text, key=text)
             await client.call(TURN_START, params, timeout_s=60)
         assert len(home.model.requests) == requests
         turn = await send_to_end(client, thread, "go on", key="next")

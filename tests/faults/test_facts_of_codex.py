@@ -75,13 +75,11 @@ async def test_of_two_messages_at_once_one_runs_and_the_other_goes_into_no_turn(
     version: str,
 ) -> None:
     outcomes: list[str] = []
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_house(version, HELD) as (home, client, thread):
 
             async def send(name: str) -> None:
-                params = send_params(
-                    thread, f"in the middle {name}", key=name, wait_ms=20_000
-                )
+                params = send_params(thread, f"in the middle {name}", key=name)
                 try:
                     await client.call(TURN_START, params, timeout_s=60)
                 except Conflict as refusal:
@@ -107,7 +105,7 @@ async def test_of_two_messages_at_once_one_runs_and_the_other_goes_into_no_turn(
 async def test_reading_runs_no_login_shell_of_the_person(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with trio.fail_after(60):
+    with trio.fail_after(240):
         async with open_codex_home() as home:
             async with open_foreign(codex_binaries()[BUNDLED], home.environ) as first:
                 thread = await first.start_thread(home.workspace, "theirs")
@@ -128,11 +126,11 @@ async def test_reading_runs_no_login_shell_of_the_person(
                 )
                 await client.call(THREAD_RENAME, name, timeout_s=60)
                 away = thread_acts.ThreadArchiveParams(
-                    thread_id=thread, request_key=key("away")
+                    thread_id=thread, request_key=key("away"), wait_ms=20_000
                 )
                 await client.call(THREAD_ARCHIVE, away, timeout_s=60)
                 back = thread_acts.ThreadUnarchiveParams(
-                    thread_id=thread, request_key=key("back")
+                    thread_id=thread, request_key=key("back"), wait_ms=20_000
                 )
                 await client.call(THREAD_UNARCHIVE, back, timeout_s=60)
                 assert not ran.exists()
@@ -158,9 +156,9 @@ async def test_reading_runs_no_login_shell_of_the_person(
 )
 async def test_acts_on_a_thread_whose_turn_runs_pass_it_or_wait(version: str) -> None:
     """An old codex takes no lock: it would archive a thread under our own writer."""
-    with trio.fail_after(90):
+    with trio.fail_after(240):
         async with open_house(version, HELD) as (home, client, thread):
-            params = send_params(thread, "in the middle", key="turn", wait_ms=20_000)
+            params = send_params(thread, "in the middle", key="turn")
             started = await client.call(TURN_START, params, timeout_s=60)
             await home.model.wait_held("middle")
             name = thread_acts.ThreadRenameParams(
@@ -188,10 +186,10 @@ async def test_acts_on_a_thread_whose_turn_runs_pass_it_or_wait(version: str) ->
             await client.call(THREAD_ARCHIVE, archive, timeout_s=60)
             assert (await status(client)).leases == [], "our writer has ended first"
             with pytest.raises((NotResumable, NotFound)):  # an old one does not say why
-                more = send_params(thread, "more", key="more", wait_ms=20_000)
+                more = send_params(thread, "more", key="more")
                 await client.call(TURN_START, more, timeout_s=60)
             back = thread_acts.ThreadUnarchiveParams(
-                thread_id=thread, request_key=key("back")
+                thread_id=thread, request_key=key("back"), wait_ms=20_000
             )
             restored = await client.call(THREAD_UNARCHIVE, back, timeout_s=60)
             assert restored.thread.title == "New"

@@ -101,7 +101,7 @@ async def test_what_others_queued_is_answered_before_our_writer_gives_the_thread
     moment would have taken it, and nobody would answer it."""
     with trio.fail_after(240):
         async with open_both(version, HELD) as (home, client, foreign, thread):
-            params = send_params(thread, "ours", key="ours", wait_ms=20_000)
+            params = send_params(thread, "ours", key="ours")
             await client.call(TURN_START, params, timeout_s=60)
             await home.model.wait_held("ours")
             await queue(foreign, thread, "queued one")
@@ -134,7 +134,7 @@ async def test_a_message_that_comes_as_a_queued_one_begins_goes_into_no_other_tu
             async with client.subscribe("all", deltas=False) as events:
                 async for event in events:
                     if isinstance(event, Resumed):
-                        params = send_params(thread, "ours", key="ours", wait_ms=20_000)
+                        params = send_params(thread, "ours", key="ours")
                         await client.call(TURN_START, params, timeout_s=60)
                         await home.model.wait_held("ours")
                         await queue(foreign, thread, "queued")
@@ -163,14 +163,12 @@ async def test_what_others_queued_is_a_conflict_and_stays_theirs_until_it_is_wan
             await queue(foreign, thread, "queued")
             asked = len(home.model.requests)
             with pytest.raises(Conflict) as refusal:
-                params = send_params(thread, "mine", key="mine", wait_ms=20_000)
+                params = send_params(thread, "mine", key="mine")
                 await client.call(TURN_START, params)
             assert refusal.value.data["queue"] == ["queued"]
             assert await queued(foreign, thread) == ["queued"]
             assert len(home.model.requests) == asked
-            wanted = send_params(
-                thread, "mine", key="now", wait_ms=20_000, allow_pending=True
-            )
+            wanted = send_params(thread, "mine", key="now", allow_pending=True)
             with pytest.raises(Conflict) as refusal:  # theirs goes first, alone
                 await client.call(TURN_START, wanted, timeout_s=60)
             assert refusal.value.data["what"] == "running"
@@ -189,7 +187,7 @@ async def test_a_goal_that_others_set_under_our_writer_does_not_keep_the_thread(
 ) -> None:
     with trio.fail_after(240):
         async with open_both(version, HELD) as (home, client, foreign, thread):
-            params = send_params(thread, "ours", key="ours", wait_ms=20_000)
+            params = send_params(thread, "ours", key="ours")
             await client.call(TURN_START, params, timeout_s=60)
             await home.model.wait_held("ours")
             goal = {"threadId": thread, "objective": "go on for ever"}

@@ -16,7 +16,7 @@ from adapter.errors import ChildExitedError, DiedUnansweredError
 from adapter.processes.launch import Ears, Launch
 from adapter.processes.process import open_child
 
-SOON_S = 10.0  # it takes half a second; the request would wait for a minute
+SOON_S = 30.0  # it takes half a second; the request would wait for a minute
 CODEX = """
 import os, signal, subprocess, sys
 sys.stdin.readline()

@@ -148,7 +148,7 @@ async def test_nothing_lives_on_and_the_next_agent_goes_on_where_it_was(
             ):
                 thread = await new_thread(client, home)
                 await send_to_end(client, thread, "one more", key="more")
-                params = send_params(thread, text, key="killed", wait_ms=20_000)
+                params = send_params(thread, text, key="killed")
                 await run_into(client, params, moment)
                 await kill(agent, run_mark)
             assert not lock_files(home.home)
@@ -219,7 +219,7 @@ async def test_a_queued_message_that_was_handed_when_the_agent_died_is_not_sent_
                 open_owner_of(agent) as client,
             ):
                 thread = await new_thread(client, home)
-                busy = send_params(thread, "in the middle", key="busy", wait_ms=20_000)
+                busy = send_params(thread, "in the middle", key="busy")
                 await run_into(client, busy, is_delta)
                 for number in (1, 2):
                     queued = send_params(

@@ -9,7 +9,7 @@ from clients.cli.scripted_answers import Rule
 from tests.support.codex import codex_binaries, open_codex_home
 from tests.support.foreign import open_foreign
 from tests.support.page_by_page import every_item, every_turn
-from tests.support.peak_memory import forget_peak, peak_mb
+from tests.support.peak_memory import measured
 from tests.support.recorded_threads import (
     MB,
     RUN,
@@ -46,9 +46,9 @@ async def test_items_of_ten_megabytes_are_read_in_parts(
             )
             async with house(home, version) as (_, client):
                 newest_first = (await every_turn(client, thread_id))[::-1]
-                before = forget_peak()
-                seen = await _read_back(client, thread_id, pages=5)
-                assert peak_mb() - before < 120
+                with measured() as peak:
+                    seen = await _read_back(client, thread_id, pages=5)
+                    assert peak() < 120
                 assert [one.id for one in seen] == newest_first[: len(seen)], (
                     "no turn is left out, however short a page"
                 )
@@ -117,9 +117,9 @@ async def test_a_turn_too_long_for_one_answer_is_shown_without_its_oldest_items(
             thread_id = await clone(home, version, recording, change=change)
             async with house(home, version) as (_, client):
                 read = threads.ThreadReadParams(thread_id=thread_id, turns=1)
-                before = forget_peak()
-                page = await client.call(methods.THREAD_READ, read, timeout_s=60)
-                assert peak_mb() - before < 250
+                with measured() as peak:
+                    page = await client.call(methods.THREAD_READ, read, timeout_s=60)
+                    assert peak() < 250
                 (turn,) = page.turns
                 assert turn.more_items
                 assert turn.items is not None
@@ -150,21 +150,21 @@ async def test_a_long_thread_that_another_program_continues_is_followed(
                 async for event in events:
                     if isinstance(event, Resumed):
                         break
-                before = forget_peak()
-                await other.request(
-                    "thread/resume", {"threadId": thread_id, "excludeTurns": True}
-                )
-                turn = await other.turn(thread_id, "Count.")
-                kinds: list[str] = []
-                async for event in events:
-                    match event:
-                        case EventSeen(data=ItemCompleted(item=item)):
-                            assert item.turn_id == turn["id"]
-                            kinds.append(item.kind)
-                        case EventSeen(data=TurnCompleted(turn=ended)):
-                            assert ended.id == turn["id"]
-                            break
-                        case _:
-                            pass
+                with measured() as peak:
+                    await other.request(
+                        "thread/resume", {"threadId": thread_id, "excludeTurns": True}
+                    )
+                    turn = await other.turn(thread_id, "Count.")
+                    kinds: list[str] = []
+                    async for event in events:
+                        match event:
+                            case EventSeen(data=ItemCompleted(item=item)):
+                                assert item.turn_id == turn["id"]
+                                kinds.append(item.kind)
+                            case EventSeen(data=TurnCompleted(turn=ended)):
+                                assert ended.id == turn["id"]
+                                break
+                            case _:
+                                pass
+                    assert peak() < 60
                 assert kinds == ["userMessage", "command", "agentMessage"]
-                assert peak_mb() - before < 60

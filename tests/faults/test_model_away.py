@@ -35,7 +35,7 @@ from transport.protocol.turns import TextInput, TurnStatus
 NEWEST = locking_versions()[-1]
 GIVES_UP = ("0.147.0",)
 NOBODY = "http://127.0.0.1:9/v1"  # nothing listens there
-STOP_S = 10.0
+STOP_S = 25.0  # an answer to the interrupt would have 30 s
 LOST: dict[str, Any] = {
     "message": "stream disconnected before completion",
     "codexErrorInfo": "other",

@@ -77,7 +77,8 @@ async def refused(client: Client, thread: str, kind: str) -> int:
     """
     while True:
         try:
-            await client.call(TURN_START, send_params(thread, "ours", key="ours"))
+            params = send_params(thread, "ours", key="ours", wait_ms=0)
+            await client.call(TURN_START, params)
         except ThreadOwnedElsewhere as refusal:
             writer = refusal.data["writer"]
             assert writer["kind"] == kind
@@ -196,7 +197,8 @@ async def test_the_desktops_own_engine_closes_the_gate_until_it_ends() -> None:
             async with open_foreign(codex, home.environ) as desktop:
                 await desktop.resume(thread)
                 with pytest.raises(CodexUnavailable) as refusal:
-                    await client.call(TURN_START, send_params(thread, "x", key="x"))
+                    params = send_params(thread, "x", key="x", wait_ms=0)
+                    await client.call(TURN_START, params)
                 gate = refusal.value.data["gate"]
                 assert gate["reason"] == "desktopActive"
                 assert gate["writer"]["pid"] == desktop.pid
@@ -218,7 +220,7 @@ async def test_what_runs_on_another_home_does_not_close_our_gate(
         ):
             there = await other.start_thread(theirs.workspace, "on another home")
             # No patience: the gate has to be open, and nobody is asked for a version.
-            params = send_params(thread, "ours", key="ours")
+            params = send_params(thread, "ours", key="ours", wait_ms=0)
             await client.call(TURN_START, params, timeout_s=60)
             gate = (await status(client)).gate
             assert gate.state is GatePosition.OPEN

@@ -44,19 +44,16 @@ SILENCE: list[Step] = []
 NOT_ACTIVE: Step = {"error": {"code": -32600, "message": "no active turn to interrupt"}}
 
 
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Deadlines of half a second: a fake answers within milliseconds."""
-    deadlines: dict[str, float] = vars(commands)["DEADLINES"]
-    for method in ("thread/read", "thread/loaded/list", "turn/start", "turn/interrupt"):
-        monkeypatch.setitem(deadlines, method, 0.5)
-    monkeypatch.setattr("adapter.servers.interrupt.TURN_END_S", 0.5)
-    monkeypatch.setattr("adapter.servers.answering.CONFIRM_S", 0.5)
-    monkeypatch.setattr("adapter.calls.handshake.INITIALIZE_S", 0.5)
+def impatient(monkeypatch: pytest.MonkeyPatch, *methods: str) -> None:
+    """Half a second for what is never answered; all else has the time that it has."""
+    for method in methods:
+        monkeypatch.setitem(vars(commands)["DEADLINES"], method, 0.5)
 
 
-@pytest.mark.usefixtures("impatient")
-async def test_one_thread_that_hangs_in_the_reader_is_no_dead_process() -> None:
+async def test_one_thread_that_hangs_in_the_reader_is_no_dead_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    impatient(monkeypatch, "thread/read")
     with trio.fail_after(240):
         stuck_plays: dict[str, Any] = {"thread/read thr_stuck": [SILENCE]}
         async with open_faulty(**stuck_plays) as run:
@@ -65,20 +62,21 @@ async def test_one_thread_that_hangs_in_the_reader_is_no_dead_process() -> None:
                 stuck = ThreadReadParams(thread_id="thr_stuck")
                 await run.client.call(THREAD_READ, stuck)
             assert refusal.value.retryable
+            monkeypatch.undo()
             other = ThreadReadParams(thread_id=THREAD)
             assert (await run.client.call(THREAD_READ, other)).thread.id == THREAD
             assert app_servers(os.getpid()) == [reader]
             assert not run.ear.data(RuntimeChanged)
 
 
-@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize(
     "play", [SILENCE, [{"deaf": True}]], ids=["its thread", "all of it"]
 )
 async def test_a_writer_that_never_answers_is_ended_and_its_message_is_unknown(
-    play: list[Step],
+    play: list[Step], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where neither the end of its input nor SIGTERM ends it."""
+    impatient(monkeypatch, "turn/start", "thread/loaded/list")
     with trio.fail_after(240):
         async with open_faulty(turn__start=[play]) as run:
             (reader,) = app_servers(os.getpid())
@@ -88,20 +86,22 @@ async def test_a_writer_that_never_answers_is_ended_and_its_message_is_unknown(
             assert run.sent("turn/start") == 1
             await run.ear.wait_free()
             assert app_servers(os.getpid()) == [reader]
+            monkeypatch.undo()
             run.play(turn__start=[[*STARTED, *ENDS]])
             await run.client.call(TURN_START, send("next"), timeout_s=20)
             assert await completes(run) is TurnStatus.COMPLETED
 
 
-@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize(
     "play",
     [SILENCE, [{"result": {}}], [NOT_ACTIVE]],
     ids=["no answer", "no end", "a turn that codex does not know"],
 )
 async def test_a_turn_that_does_not_react_to_its_interrupt_is_ended_with_its_writer(
-    play: list[Step],
+    play: list[Step], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    impatient(monkeypatch, "turn/interrupt", "thread/loaded/list")
+    monkeypatch.setattr("adapter.servers.interrupt.TURN_END_S", 0.5)
     stage = [*STARTED, begun(message()), delta("words")]
     with trio.fail_after(240):
         async with open_faulty(turn__start=[stage], turn__interrupt=[play]) as run:
@@ -118,8 +118,10 @@ async def test_a_turn_that_does_not_react_to_its_interrupt_is_ended_with_its_wri
             run.ear.check_ends()
 
 
-@pytest.mark.usefixtures("impatient")
-async def test_a_reader_that_hangs_at_its_start_is_ended_and_started_again() -> None:
+async def test_a_reader_that_hangs_at_its_start_is_ended_and_started_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("adapter.calls.handshake.INITIALIZE_S", 0.5)
     with trio.fail_after(240):
         async with open_faulty(initialize=[SILENCE]) as run:
             hung = app_servers(os.getpid())
@@ -127,6 +129,7 @@ async def test_a_reader_that_hangs_at_its_start_is_ended_and_started_again() -> 
             assert state.state is not RuntimePhase.READY
             assert state.next_try_at
             assert "initialize" in (state.error or "")
+            monkeypatch.undo()
             run.play()
             while (await status(run.client)).runtime.state is not RuntimePhase.READY:
                 hung += app_servers(os.getpid())
@@ -134,8 +137,10 @@ async def test_a_reader_that_hangs_at_its_start_is_ended_and_started_again() -> 
             assert not any(is_alive(pid) for pid in set(hung) - {reader})
 
 
-@pytest.mark.usefixtures("impatient")
-async def test_an_answer_that_codex_never_confirms_is_said_to_be_on_its_way() -> None:
+async def test_an_answer_that_codex_never_confirms_is_said_to_be_on_its_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("adapter.servers.answering.CONFIRM_S", 0.5)
     plays = [[*STARTED, begun(COMMAND), question()]]
     with trio.fail_after(240):
         async with open_faulty(turn__start=plays) as run:

@@ -100,7 +100,7 @@ async def ask(owner: Client, thread: str) -> Approval:
     """Start a turn that asks; return its question."""
     async with owner.subscribe("all") as events:
         assert isinstance(await anext(events), Resumed)
-        asked = send_params(thread, "needs a yes", key="asked", wait_ms=20_000)
+        asked = send_params(thread, "needs a yes", key="asked")
         await owner.call(rows.TURN_START, asked, timeout_s=60)
         async for event in events:
             if isinstance(event, EventSeen) and isinstance(

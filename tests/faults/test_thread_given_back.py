@@ -221,6 +221,7 @@ def start(cwd: str, number: int, *, text: str = "hello") -> threads.ThreadStartP
         cwd=cwd,
         input=[TextInput(type="text", text=text)],
         request_key=f"start-{number}".ljust(32, "-"),
+        wait_ms=20_000,  # another codex may just say its version
     )
 
 

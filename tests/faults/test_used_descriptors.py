@@ -131,7 +131,7 @@ async def test_an_agent_without_descriptors_closes_the_gate_and_is_well_afterwar
                 # What was open goes on; what would write says why not.
                 page = await owner.call(THREAD_LIST, threads.ThreadListParams())
                 assert [one.id for one in page.threads] == [thread]
-                params = send_params(thread, "once", key="once")
+                params = send_params(thread, "once", key="once", wait_ms=0)
                 refused = await said(owner.call(TURN_START, params))
                 assert isinstance(refused, CodexUnavailable)
                 assert refused.retryable

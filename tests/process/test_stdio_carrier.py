@@ -201,7 +201,7 @@ async def test_what_the_program_says_on_stderr_holds_nothing_up() -> None:
 
 async def test_of_what_a_program_says_before_it_fails_the_end_is_kept() -> None:
     code = f"import sys; sys.stderr.write('x' * {3 * CHILD_WORDS} + 'why'); sys.exit(3)"
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         stream = await connect(url := url_of([sys.executable, "-c", code]))
         failure = await stream.failure()
         await stream.aclose()

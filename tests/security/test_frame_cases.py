@@ -13,7 +13,7 @@ import trio
 from trio.testing import memory_stream_pair
 
 from tests.support.channels import channel_pair
-from tests.support.measures import resident
+from tests.support.peak_memory import measured
 from transport.channel import Channel
 from transport.codec import pack
 from transport.connection import Connection
@@ -155,7 +155,7 @@ async def test_a_megabyte_of_small_containers_stays_small() -> None:
     near, far = memory_stream_pair()
     device, agent = await channel_pair(near, far)
     await far.send_all(Forger(far, agent).frame(bomb))
-    before = resident()
-    with pytest.raises(RemoteProtocolError):
-        await device.receive()
-    assert resident() - before < 25_000_000
+    with measured() as peak:
+        with pytest.raises(RemoteProtocolError):
+            await device.receive()
+        assert peak() < 15

@@ -22,7 +22,7 @@ from tests.support.fake_desktop import APP, open_program, place, shell
 from tests.support.foreign import ForeignCodex, ForeignRefusedError
 from transport.background import open_background
 
-GIVEN_BACK_S: Final = 4.0  # the end of a process, on a machine that is busy
+GIVEN_BACK_S: Final = 20.0  # takes one; an idle writer would keep it for 30 s
 
 
 def open_desktop(

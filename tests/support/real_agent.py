@@ -72,9 +72,13 @@ async def open_local(house: House) -> AsyncGenerator[Client]:
 
 
 def send_params(
-    thread_id: str, text: str, *, key: str, wait_ms: int = 0, **more: Any
+    thread_id: str, text: str, *, key: str, wait_ms: int = 20_000, **more: Any
 ) -> turns.TurnStartParams:
-    """Return a `turn/start`; `key` is filled up to a request key's length."""
+    """Return a `turn/start`; `key` is filled up to a request key's length.
+
+    It may wait a moment for the gate: a foreign engine that has just started counts as
+    one without locks until it has said its version. No wait where a refusal is tested.
+    """
     return turns.TurnStartParams(
         thread_id=thread_id,
         input=[TextInput(type="text", text=text)],
@@ -87,11 +91,7 @@ def send_params(
 async def send_to_end(
     client: Client, thread_id: str, text: str, *, key: str, wait_ms: int = 20_000
 ) -> Turn:
-    """Start a turn and return it when it has ended.
-
-    It may wait a moment for the gate: a foreign engine that has just started counts as
-    one without locks until it has said its version.
-    """
+    """Start a turn and return it when it has ended; it may wait as in `send_params`."""
     async with client.subscribe("all", deltas=False) as events:
         async for event in events:
             if isinstance(event, Resumed):

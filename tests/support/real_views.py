@@ -155,6 +155,7 @@ class Stage:
             input=[TextInput(type="text", text=texts[0])],
             request_key=key("new"),
             sandbox="workspace-write",
+            wait_ms=20_000,
         )
         started = await self.client.call(methods.THREAD_START, params, timeout_s=60)
         ids = [started.turn.id]

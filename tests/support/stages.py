@@ -70,7 +70,7 @@ class Course:
 
     async def send(self, text: str) -> None:
         """Start the turn; a gate that is about to open is waited for."""
-        params = send_params(self.thread, text, key=self.key, wait_ms=20_000)
+        params = send_params(self.thread, text, key=self.key)
         await self.client.call(TURN_START, params, timeout_s=60)
 
 
