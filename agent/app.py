@@ -202,7 +202,7 @@ async def _open_reader(door: Door, state: State, readers: trio.Nursery) -> None:
 
 
 async def _catch_up(state: State, door: Door) -> NoReturn:
-    """What a full disk did not take is written once there is room."""
+    """What a full disk did not take is written once there is room; look whether there is."""
     while True:
         await trio.sleep(CATCH_UP_S)
         state.devices.catch_up()
@@ -212,8 +212,7 @@ async def _catch_up(state: State, door: Door) -> NoReturn:
             await in_thread(state.lock.catch_up)
         await door.backlog.catch_up()
         await door.keys.catch_up()
-        if not state.reserve.is_there:
-            await in_thread(state.reserve.lay_in)
+        await in_thread(state.reserve.may_begin)
 
 
 async def _forget_old(door: Door) -> NoReturn:

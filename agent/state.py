@@ -48,7 +48,7 @@ def open_state(config: Config) -> Generator[State]:
     """
     folder = config.state_dir
     reserve = Reserve(folder)
-    reserve.lay_in()
+    reserve.may_begin()
     devices = Devices(
         folder / DEVICES,
         now_ms=wall_ms,

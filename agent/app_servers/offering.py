@@ -35,7 +35,8 @@ T = TypeVar("T")
 class Offering:
     """Asks the reader; keeps the warnings fresh in the background (`serve`).
 
-    `has_room`: whether the disk takes what must be written before a mutation.
+    `has_room`: whether the disk takes what must be written before a mutation, as was seen
+    last.
     """
 
     def __init__(

@@ -71,10 +71,8 @@ class Ledger:
         Raises: Internal, Overloaded, unless it is `ending`; then there is no row.
         """
         row = flight.row
-        if flight.ending:
-            self._audit.note(row.method, **_fields(row))
         try:
-            await self._run(partial(self._hand, row, audited=flight.ending))
+            await self._run(partial(self._hand, row, ending=flight.ending))
         except _NOT_WRITTEN as exc:
             if not flight.ending:
                 raise _not_written(exc) from exc
@@ -84,9 +82,9 @@ class Ledger:
             self._unsaved.saved(flight.key)
         flight.handed = True
 
-    def _hand(self, row: KeyRow, *, audited: bool) -> None:
-        if not audited:
-            self._audit.record(row.method, **_fields(row))
+    def _hand(self, row: KeyRow, *, ending: bool) -> None:
+        write_down = self._audit.note if ending else self._audit.record
+        write_down(row.method, **_fields(row))
         self._store.drop(row.device, row.key)  # what a full disk once kept us from
         self._store.hand(row)
 

@@ -42,6 +42,7 @@ class Reserve:
         self._size = size
         self._alone = threading.Lock()
         self._there = False
+        self._has_room = False
 
     @property
     def is_there(self) -> bool:
@@ -50,8 +51,9 @@ class Reserve:
 
     @property
     def has_room(self) -> bool:
-        """Whether it is there, and beside it the room that an act's records need."""
-        return self._there and self._room() >= BEGIN_BYTES
+        """Whether it is there, and beside it the room that an act's records need, as of
+        the last `may_begin`: asking this waits for no disk."""
+        return self._there and self._has_room
 
     def _room(self) -> int:
         try:
@@ -66,7 +68,9 @@ class Reserve:
 
         So nothing is begun, and put on record as begun, whose row finds no room then.
         """
-        return self.lay_in() and self.has_room
+        there = self.lay_in()
+        self._has_room = self._room() >= BEGIN_BYTES
+        return there and self._has_room
 
     def lay_in(self) -> bool:
         """Make the file where it is missing or short; return whether it is there."""

@@ -10,8 +10,10 @@ from trio.testing import MockClock
 
 from agent.limits import ACT_S
 from agent.queue.queue_table import QueueTable
+from agent.records.audit import Audit, Value
 from agent.records.store import Store
-from tests.support.door import LOCAL, device, open_house
+from tests.support.door import LOCAL, device, open_house, send, wall_ms
+from tests.support.keyed_acts import interrupt
 from tests.support.queued import delete, listed, put, queued, texts, until
 from transport.errors import Internal
 
@@ -25,6 +27,7 @@ class SlowDisk:
         self.is_slow = False
         self.stalls: Callable[[], bool] = lambda: True
         self.stalled = 0
+        self.is_at_work = False
 
     async def __call__(self, work: Callable[[], T], /) -> T:
         await trio.lowlevel.checkpoint()
@@ -32,7 +35,32 @@ class SlowDisk:
             self.stalled += 1
             while self.is_slow:  # noqa: ASYNC110 - the mock clock is what is advanced
                 await trio.sleep(1)
-        return work()
+        self.is_at_work = True
+        try:
+            return work()
+        finally:
+            self.is_at_work = False
+
+
+class WatchedAudit(Audit):
+    """Notes what is written while no disk is waited for: then the event loop waits."""
+
+    def __init__(self, path: Path, disk: SlowDisk) -> None:
+        super().__init__(path, now_ms=wall_ms)
+        self.disk = disk
+        self.written: list[str] = []
+        self.in_the_way: list[str] = []
+
+    def note(self, event: str, **fields: Value) -> None:
+        self._look(event)
+        super().note(event, **fields)
+
+    def record(self, event: str, **fields: Value) -> None:
+        self._look(event)
+        super().record(event, **fields)
+
+    def _look(self, event: str) -> None:
+        (self.written if self.disk.is_at_work else self.in_the_way).append(event)
 
 
 def on_disk(folder: Path) -> QueueTable:
@@ -101,3 +129,18 @@ async def test_no_word_of_a_device_stays_that_was_shut_out_while_one_was_written
             disk.is_slow = False
     (told,) = on_disk(tmp_path).load_dropped()
     assert (told.device_id, told.preview) == ("d1", "")
+
+
+async def test_codex_s_output_waits_for_no_entry_of_the_audit_log(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    disk = SlowDisk()
+    audit = WatchedAudit(tmp_path / "audit.jsonl", disk)
+    async with open_house(tmp_path, run=disk, audit=audit) as house:
+        house.runtime.add("thr", "t1")
+        await house.door.admission.start_turn(LOCAL, send())
+        (one,) = await put(house, 1)
+        await house.door.admission.delete_queued(LOCAL, delete(one))
+        await interrupt(house)
+    acts = ["turn/start", "turn/queue", "queue/delete", "turn/interrupt"]
+    assert (audit.written, audit.in_the_way) == (acts, [])

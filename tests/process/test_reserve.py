@@ -140,6 +140,23 @@ def test_whether_there_is_room_is_told_of_the_disk_as_it_is(
     assert reserve.may_begin()
 
 
+def test_who_asks_whether_there_is_room_waits_for_no_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reserve = reserve_in(tmp_path)
+    reserve.may_begin()
+
+    def fails(_folder: Path) -> None:
+        raise OSError(errno.EIO, "it hangs, say")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("agent.records.reserve.os.statvfs", fails)
+        assert reserve.has_room
+        assert not reserve.may_begin()
+    assert not reserve.has_room
+    assert reserve.may_begin()
+
+
 def test_nothing_new_is_begun_while_it_is_missing(tmp_path: Path) -> None:
     reserve = reserve_in(tmp_path)
     audit = Audit(
