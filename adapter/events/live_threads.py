@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from adapter.events.live import Events, Live, Raw
 from adapter.events.live_turns import adopt_turn, break_off
 from adapter.events.tree import Node
-from adapter.shapes.threads import parent_from, status_from, thread_from
+from adapter.shapes.threads import is_legacy, parent_from, status_from, thread_from
 from transport.protocol.events import ThreadRemoved, ThreadReverted
 from transport.protocol.threads import Thread, ThreadStatus
 
@@ -36,7 +36,7 @@ def thread_begun(live: Live, raw: Raw) -> Events:
 
 def _describe(node: Node, raw: Raw, thread: Thread) -> None:
     """Note what is said once. A status that Codex told by itself is newer."""
-    node.legacy = raw.get("historyMode") == "legacy"
+    node.legacy = is_legacy(raw)
     if node.said is ThreadStatus.UNKNOWN:
         node.said = thread.status
 

@@ -18,7 +18,7 @@ from adapter.servers.app_server import AppServer
 from adapter.shapes.reviews import as_told
 from adapter.shapes.settings import settings_from
 from adapter.shapes.shapes import Shape, mapping, sequence, text
-from adapter.shapes.threads import thread_from
+from adapter.shapes.threads import is_legacy, thread_from
 from adapter.shapes.turns import turn_from
 from transport.protocol.gateway import LeaseState
 from transport.protocol.threads import Thread, ThreadMode
@@ -57,7 +57,7 @@ async def read_loaded(
     """
     newest = await _newest_turns(server, thread_id)
     thread, settings = adopt(server, raw, answer, newest)
-    legacy = raw.get("historyMode") != "paginated"
+    legacy = is_legacy(raw)
     turns = [turn_from(turn, thread_id, legacy=legacy) for turn in newest]
     last_turn = turns[0] if turns else None
     return Loaded(thread=thread, settings=settings, last_turn=last_turn)

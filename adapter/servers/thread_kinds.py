@@ -12,7 +12,7 @@ from adapter.calls import reading_commands
 from adapter.limits import KNOWN_MODES
 from adapter.servers.reads import Read
 from adapter.shapes.shapes import Shape, mapping
-from adapter.shapes.threads import parent_from
+from adapter.shapes.threads import is_legacy, parent_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class ThreadKinds:
         return raw
 
     def note(self, raw: Mapping[str, Any]) -> None:
-        """Remember what a thread is. Old versions do not name the mode.
+        """Remember what a thread is.
 
         Raises one of `MISFITS`.
         """
@@ -57,6 +57,6 @@ class ThreadKinds:
             self._kinds.clear()
         if isinstance(thread_id := raw.get("id"), str):
             self._kinds[thread_id] = Kind(
-                legacy=raw.get("historyMode") != "paginated",
+                legacy=is_legacy(raw),
                 is_child=parent_from(raw) is not None,
             )

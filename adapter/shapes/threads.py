@@ -84,6 +84,11 @@ def status_from(raw: object) -> ThreadStatus:
     return _STATUSES.get(text(status["type"]), ThreadStatus.UNKNOWN)
 
 
+def is_legacy(raw: Mapping[str, Any]) -> bool:
+    """Whether its history is kept as before 0.163, which did not name the mode at all."""
+    return raw.get("historyMode") != "paginated"
+
+
 def parent_from(raw: Mapping[str, Any]) -> str | None:
     """Return the thread that spawned this one, from either place where Codex says it."""
     thread = cast("codex.Thread", raw)

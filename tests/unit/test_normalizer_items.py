@@ -1,5 +1,7 @@
 """The event order of PROTOCOL.md section 6, whatever Codex says: items."""
 
+import pytest
+
 from adapter.runtime.events import ItemClosed, ItemDelta, ItemOpened
 from tests.support import codex_says as says
 from tests.support.codex_says import THREAD, Raw
@@ -165,8 +167,9 @@ def test_a_text_that_utf_8_cannot_hold_is_told_all_the_same() -> None:
     assert closed(codex)[-1].text == "a?b"
 
 
-def test_a_legacy_thread_s_live_ids_are_not_its_history_s() -> None:
-    codex = Codex(historyMode="legacy")
+@pytest.mark.parametrize("mode", ["legacy", None])  # old versions do not name it
+def test_a_legacy_thread_s_live_ids_are_not_its_history_s(mode: str | None) -> None:
+    codex = Codex(historyMode=mode)
     codex.begins()
     codex.item("completed", says.message(text="x"))
     assert closed(codex)[-1].stable_id is False
