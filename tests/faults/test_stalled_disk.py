@@ -138,7 +138,7 @@ async def test_codex_s_output_waits_for_no_entry_of_the_audit_log(
     audit = WatchedAudit(tmp_path / "audit.jsonl", disk)
     async with open_house(tmp_path, run=disk, audit=audit) as house:
         house.runtime.add("thr", "t1")
-        await house.door.admission.start_turn(LOCAL, send())
+        await house.door.admission.start_turn(LOCAL, send(key="k" * 32))
         (one,) = await put(house, 1)
         await house.door.admission.delete_queued(LOCAL, delete(one))
         await interrupt(house)
