@@ -24,9 +24,11 @@ from transport.protocol.methods import (
     GATEWAY_STATUS,
     ITEM_LIST,
     MODEL_LIST,
+    QUEUE_LIST,
     THREAD_READ,
     TURN_LIST,
 )
+from transport.protocol.queue import QueueListParams
 from transport.protocol.threads import (
     ThreadListParams,
     ThreadReadParams,
@@ -36,15 +38,20 @@ from transport.protocol.turns import Turn, TurnListParams
 
 
 async def status(screen: Screen, *, host: str | None) -> ExitCode:
-    """Say whether one can write, who does otherwise, and what waits."""
+    """Say whether one can write, who does otherwise, what waits, what was not sent."""
     async with open_door(host) as client:
         found = await client.call(GATEWAY_STATUS, GatewayStatusParams())
         waiting = await pending_approvals(client)
+        queue = await client.call(QUEUE_LIST, QueueListParams())
     if screen.as_json:
-        device = client.opened.device.wire()
-        approvals = [one.wire() for one in waiting]
-        screen.json({**found.wire(), "approvals": approvals, "device": device})
-    screen.lines(status_lines(found, waiting, screen.clock()))
+        more = {
+            "approvals": [one.wire() for one in waiting],
+            "queue": [one.wire() for one in queue.queue],
+            "dropped": [one.wire() for one in queue.dropped],
+            "device": client.opened.device.wire(),
+        }
+        screen.json({**found.wire(), **more})
+    screen.lines(status_lines(found, waiting, screen.clock(), queue=queue))
     return ExitCode.OK
 
 

@@ -12,12 +12,15 @@ from clients.cli.exits import ExitCode
 from clients.cli.find import device_names, find_folder, list_threads
 from clients.cli.hosts import LOCAL
 from clients.cli.lines.since import Begun, since_lines
+from clients.cli.lines.waiting import dropped_lines
 from clients.cli.paging import list_rows
 from clients.cli.screen import Screen
+from clients.cli.style import BLANK, line
 from transport.client import Client
 from transport.protocol.admin import AuditListParams
 from transport.protocol.items import UserMessage
-from transport.protocol.methods import AUDIT_LIST, TURN_LIST
+from transport.protocol.methods import AUDIT_LIST, QUEUE_LIST, TURN_LIST
+from transport.protocol.queue import QueueListParams
 from transport.protocol.threads import Thread, ThreadListParams
 from transport.protocol.turns import Turn, TurnListParams
 
@@ -47,7 +50,8 @@ async def threads_since(
     cwd: str | None,
     count: int,
 ) -> ExitCode:
-    """Show which threads changed since then (ms), with the turns that began since."""
+    """Show which threads changed since then (ms), with the turns that began since, and
+    which queued messages were not sent."""
     async with open_door(host) as client:
         folder = find_folder(client, cwd) if cwd is not None else None
         params = ThreadListParams(archived=archived, query=query, cwd=folder)
@@ -56,13 +60,19 @@ async def threads_since(
         )
         told = [(one, await _turns(client, one, since)) for one in changed]
         starters = await _starters(client, since)
+        queue = await client.call(QUEUE_LIST, QueueListParams())
+    dropped = [one for one in queue.dropped if one.at >= since]
     if screen.as_json:
         rows = [_as_json(thread, turns, starters) for thread, turns in told]
-        screen.json({"threads": rows})
+        lost = [one.wire() for one in dropped]
+        screen.json({"threads": rows, "dropped": lost})
     begun = [
         (thread, [_begun(turn, starters) for turn in turns]) for thread, turns in told
     ]
     screen.lines(since_lines(begun, screen.clock(), width=screen.width))
+    if dropped:
+        screen.lines([BLANK, line("Queued messages that were not sent:")])
+        screen.lines(dropped_lines(dropped, screen.clock()))
     if starters is None and told:
         screen.note("Which device began a turn is known at the workstation only.")
     return ExitCode.OK

@@ -2,14 +2,16 @@
 
 from pathlib import Path
 
-from clients.cli import sending, waiting
+from clients.cli import reading, sending, waiting
 from clients.cli.exits import ExitCode
 from clients.cli.message import Manner
 from clients.cli.screen import Screen
+from clients.cli.since import threads_since
 from tests.support import cli_samples as samples
 from tests.support.cli_runs import noted, paper, printed
 from tests.support.cli_samples import SHOP
 from tests.support.fake_agent import Answer, fake
+from transport.protocol.admin import AuditListResult
 from transport.protocol.background import (
     BackgroundCommand,
     BackgroundListResult,
@@ -27,6 +29,7 @@ from transport.protocol.queue import (
 from transport.protocol.threads import ThreadReadResult
 from transport.protocol.turns import (
     Queued,
+    TurnListResult,
     TurnResult,
     TurnStartResult,
     TurnStatus,
@@ -145,6 +148,43 @@ async def test_the_queue_says_what_waits_for_what_and_gives_back(state: Path) ->
     assert "It waited for a day." in shown
     assert "\x1b" not in shown
     assert agent.called("queue/delete")[0]["queueId"] == WAITING[1].queue_id
+
+
+async def test_status_says_how_much_waits_and_that_something_was_not_sent(
+    state: Path,
+) -> None:
+    found = QueueListResult(queue=[*WAITING], dropped=DROPPED, head=1)
+    screen = paper()
+    async with fake(state, {"queue/list": lambda _: found}):
+        await reading.status(screen, host=None)
+    assert f"{len(WAITING)} messages wait for their thread" in printed(screen)
+    assert f"{len(DROPPED)} messages were not sent" in printed(screen)
+    assert "threadgate queue list" in printed(screen)
+
+
+async def test_what_happened_lately_includes_what_was_not_sent(state: Path) -> None:
+    found = QueueListResult(queue=[], dropped=DROPPED, head=1)
+    answers: dict[str, Answer] = {
+        "queue/list": lambda _: found,
+        "turn/list": lambda _: TurnListResult(turns=[], next_cursor=None, head=1),
+        "audit/list": lambda _: AuditListResult(entries=[], next_cursor=None),
+    }
+    shown: list[str] = []
+    for since in (DROPPED[-1].at, DROPPED[-1].at + 1):
+        screen = paper()
+        async with fake(state, answers):
+            await threads_since(
+                screen,
+                host=None,
+                since=since,
+                archived=False,
+                query=None,
+                cwd=None,
+                count=9,
+            )
+        shown.append(printed(screen))
+    assert "It waited for a day." in shown[0]
+    assert "not sent" not in shown[1]
 
 
 async def test_background_commands_are_shown_and_one_is_ended(state: Path) -> None:

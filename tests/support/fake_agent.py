@@ -26,6 +26,7 @@ from transport.protocol.approvals import ApprovalListResult
 from transport.protocol.base import WireModel
 from transport.protocol.events import DeltaChannel, EventData, Open
 from transport.protocol.gateway import AgentInfo, DeviceInfo, GateState
+from transport.protocol.queue import QueueListResult
 from transport.protocol.session import SessionOpenResult, SubscribeResult
 from transport.protocol.threads import ThreadListResult, ThreadReadResult
 
@@ -68,6 +69,7 @@ class FakeAgent:
                 thread=samples.thread(), turns=[samples.turn("turn-0")], head=1
             ),
             "approval/list": lambda _: ApprovalListResult(approvals=[], head=1),
+            "queue/list": lambda _: QueueListResult(queue=[], head=1),
             "device/list": lambda _: DeviceListResult(devices=[samples.device()]),
             **self.answers,
         }

@@ -35,6 +35,7 @@ from transport.protocol.approvals import (
 )
 from transport.protocol.contents import ThreadDiffResult
 from transport.protocol.items import ItemStatus
+from transport.protocol.queue import QueueListResult
 from transport.protocol.threads import ThreadMode, ThreadStatus
 from transport.protocol.turns import TurnError, TurnStatus, Usage
 
@@ -64,6 +65,9 @@ def thread(*, full: bool) -> list[Line]:
     return thread_lines(samples.thread(), turns, CLOCK, full=full, more=True)
 
 
+NOTHING = QueueListResult(queue=[], head=1)
+
+
 def approvals() -> list[Line]:
     found: list[Line] = []
     for one in (
@@ -81,10 +85,13 @@ def approvals() -> list[Line]:
 
 SHOWN: dict[str, Callable[[], list[Line]]] = {
     "status_open": lambda: status_lines(
-        samples.status(samples.open_gate()), [cli_asked.command_approval()], CLOCK
+        samples.status(samples.open_gate()),
+        [cli_asked.command_approval()],
+        CLOCK,
+        queue=NOTHING,
     ),
     "status_desktop": lambda: status_lines(
-        samples.status(samples.closed_gate()), [], CLOCK
+        samples.status(samples.closed_gate()), [], CLOCK, queue=NOTHING
     ),
     "threads": threads,
     "read": lambda: thread(full=False),

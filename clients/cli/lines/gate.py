@@ -5,6 +5,7 @@ from typing import Final
 
 from clients.cli.clock import Clock, duration
 from clients.cli.lines.approvals import approval_title
+from clients.cli.lines.waiting import queue_counts
 from clients.cli.plain import one_line
 from clients.cli.style import Line, Span, dim, line
 from transport.protocol.approvals import Approval
@@ -18,6 +19,7 @@ from transport.protocol.gateway import (
     RuntimeState,
     Writer,
 )
+from transport.protocol.queue import QueueListResult
 
 _WARNINGS: Final = {
     "approvalsDecidedLocally": (
@@ -85,7 +87,11 @@ def runtime_text(runtime: RuntimeState, clock: Clock) -> str:
 
 
 def status_lines(
-    status: GatewayStatus, approvals: Sequence[Approval], clock: Clock
+    status: GatewayStatus,
+    approvals: Sequence[Approval],
+    clock: Clock,
+    *,
+    queue: QueueListResult,
 ) -> list[Line]:
     """Return the whole status; the first line alone says whether and what to do."""
     gate = gate_span(status.gate, clock)
@@ -105,6 +111,7 @@ def status_lines(
     ]
     rows += [_row("follows", _followed(one, clock)) for one in status.following]
     rows += [_row("waits", approval_title(one, clock)) for one in approvals]
+    rows += [_row("queue", text) for text in queue_counts(queue)]
     rows += [_row("warning", _WARNINGS.get(w, w)) for w in status.warnings]
     return rows
 

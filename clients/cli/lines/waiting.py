@@ -39,7 +39,28 @@ def queue_lines(found: QueueListResult, clock: Clock) -> list[Line]:
     rows = rows or [line(dim("No message waits."))]
     if found.dropped:
         rows.append(line(dim("No longer waiting (kept for a day):")))
-    return rows + [row for one in found.dropped for row in _dropped(one, clock)]
+    return rows + dropped_lines(found.dropped, clock)
+
+
+def queue_counts(found: QueueListResult) -> list[str]:
+    """Return how much waits, and how much was not sent, where there is any."""
+    told: list[str] = []
+    if count := len(found.queue):
+        said = (
+            "1 message waits for its"
+            if count == 1
+            else f"{count} messages wait for their"
+        )
+        told.append(f"{said} thread")
+    if count := len(found.dropped):
+        said = "1 message was" if count == 1 else f"{count} messages were"
+        told.append(f"{said} not sent: threadgate queue list says why")
+    return told
+
+
+def dropped_lines(dropped: Sequence[DroppedMessage], clock: Clock) -> list[Line]:
+    """Return messages that waited and were not sent, each with why."""
+    return [row for one in dropped for row in _dropped(one, clock)]
 
 
 def _dropped(one: DroppedMessage, clock: Clock) -> list[Line]:
