@@ -83,6 +83,8 @@ def _home(process: psutil.Process) -> str | None:
         if not user:
             return None
         home = f"{user}/.codex"
+    if not os.path.isabs(home):
+        return None  # it leads from where the process was when it began
     return os.path.realpath(home)
 
 

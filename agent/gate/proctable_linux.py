@@ -106,6 +106,8 @@ def _home(pid: int) -> str | None:
         if not user:
             return None
         home = user + b"/.codex"
+    if not os.path.isabs(home):
+        return None  # it leads from where the process was when it began
     return os.path.realpath(os.fsdecode(home))
 
 

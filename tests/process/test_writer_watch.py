@@ -131,12 +131,15 @@ async def test_without_codex_home_the_users_own_home_counts(
             assert watching(user / ".codex").look().desktop is not None
 
 
+@pytest.mark.parametrize(
+    "told", [{}, {"CODEX_HOME": "codex-home"}, {"HOME": "."}], ids=str
+)
 async def test_a_home_that_cannot_be_told_counts_as_ours(
-    tmp_path: Path, home: Path, watching: Watching
+    told: dict[str, str], tmp_path: Path, home: Path, watching: Watching
 ) -> None:
     with trio.fail_after(PATIENCE_S):
         argv = shell(place(tmp_path, APP))
-        async with open_program(argv, {"PATH": os.defpath, **_mark()}):
+        async with open_program(argv, {"PATH": os.defpath, **_mark(), **told}):
             assert watching(home).look().desktop is not None
 
 
