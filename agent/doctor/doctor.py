@@ -24,6 +24,7 @@ from agent.doctor.doctor_files import (
 )
 from agent.doctor.findings import Finding, fail, ok, warn
 from agent.edge import own_version
+from agent.errors import ProcessTableError
 from agent.gate.engines import Foreign, Look, Programs
 from agent.gate.writers import WriterWatch
 from agent.lockfile import holder_of
@@ -124,7 +125,14 @@ async def _others(config: Config) -> list[Finding]:
     return [_desktop(look), _writers(look), _locks(watch)]
 
 
+def _unseen(name: str, what: str) -> Finding:
+    advice = "run it where this user sees its processes; until then devices only read"
+    return fail(name, f"{what} cannot be seen here", advice)
+
+
 def _desktop(look: Look) -> Finding:
+    if look.blind:
+        return _unseen("desktop", "whether Codex desktop runs")
     if (desktop := look.desktop) is None:
         return ok("desktop", "Codex desktop does not run: threads can be written")
     advice = "close it where devices are to write; reading works all the same"
@@ -132,6 +140,8 @@ def _desktop(look: Look) -> Finding:
 
 
 def _writers(look: Look) -> Finding:
+    if look.blind:
+        return _unseen("writers", "who else writes")
     others = [one for one in look.foreign if not one.is_desktop]
     without = [one for one in others if not one.locks]
     if without:
@@ -147,7 +157,10 @@ def _list(foreign: list[Foreign]) -> str:
 
 
 def _locks(watch: WriterWatch) -> Finding:
-    held = watch.lock_holders()
+    try:
+        held = watch.lock_holders()
+    except (OSError, ProcessTableError):
+        return _unseen("locks", "who holds threads")
     if not held:
         return ok("locks", "no thread is held by another process")
     names = ", ".join(f"{count} by pid {pid}" for pid, count in sorted(held.items()))

@@ -165,7 +165,10 @@ class WriterWatch:
         return self.look()
 
     def lock_holders(self) -> dict[int, int]:
-        """Return who else holds threads: pid → how many."""
+        """Return who else holds threads: pid → how many.
+
+        Raises: OSError, ProcessTableError where that cannot be read.
+        """
         pids = set(self._table.lock_owners().values()) - set(self._own_pids())
         held = {pid: self._table.held_locks(self._home, pid) for pid in pids}
         return {pid: count for pid, count in held.items() if count}

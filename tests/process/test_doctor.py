@@ -1,8 +1,10 @@
 """Doctor on folders, keys, ports and clocks that are as they should be, or not."""
 
+import errno
 import os
 import socket
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import trio
@@ -16,6 +18,7 @@ from agent.doctor.doctor_files import (
     look_at_state,
 )
 from agent.doctor.findings import Finding, Level, redacted
+from agent.gate.proctable import HERE
 from agent.lockfile import hold_folder
 from tests.support.agents import make_config, open_agent
 
@@ -110,6 +113,20 @@ async def test_a_codex_that_is_not_there_fails_and_the_rest_is_looked_at(
     levels = {one.name: one.level for one in found}
     assert levels["codex"] is Level.FAIL
     assert {"desktop", "writers", "locks", "keys", "clock"} <= set(levels)
+
+
+async def test_where_no_process_can_be_seen_it_says_so_and_calls_nothing_good(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> NoReturn:
+        raise PermissionError(errno.EACCES, "no /proc here")
+
+    for call in ("pids", "lock_owners"):
+        monkeypatch.setattr(HERE, call, fail)
+    found = {one.name: one for one in await examine(config, ENVIRON)}
+    for name in ("desktop", "writers", "locks"):
+        assert found[name].level is Level.FAIL
+        assert "cannot be seen" in found[name].text
 
 
 def test_on_a_mac_it_says_what_no_mac_has_tried_and_elsewhere_that_it_cannot() -> None:
