@@ -58,6 +58,7 @@ ACCEPT_PAUSE_S: Final = 0.1  # no file descriptors left: wait for some to be clo
 
 INCIDENT_S: Final = 60.0  # refusals of one kind are written down so often
 INCIDENTS: Final = 1_024  # kinds remembered; the longest quiet is forgotten
+STRANGERS: Final = 8  # sources named in INCIDENT_S: a day of that is 1 MB of audit log
 
 # Pairing (PROTOCOL.md section 1)
 OFFER_S: Final = 120.0

@@ -8,9 +8,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
-from agent.edge_limits import INCIDENT_S, INCIDENTS
+from agent.edge_limits import INCIDENT_S, INCIDENTS, STRANGERS
 
 Note = Callable[..., None]
+OTHERS: Final = "others"
 
 
 class Incidents:
@@ -23,6 +24,19 @@ class Incidents:
         self._note: Final = note
         self._now: Final = now
         self._kinds: OrderedDict[tuple[str, ...], tuple[float, int]] = OrderedDict()
+        self._named: OrderedDict[str, float] = OrderedDict()  # source → since
+
+    def knocked(self, event: str, source: str) -> None:
+        """Take in one of a stranger, who may have any number of addresses: `STRANGERS`
+        are named in a minute, all others are one kind."""
+        now = self._now()
+        while self._named and now - next(iter(self._named.values())) >= INCIDENT_S:
+            self._named.popitem(last=False)
+        if source not in self._named and len(self._named) >= STRANGERS:
+            source = OTHERS
+        else:
+            self._named.setdefault(source, now)
+        self.happened(event, source=source)
 
     def happened(self, event: str, **fields: str) -> None:
         """Take in one; entries of the same fields count as one kind."""

@@ -113,7 +113,7 @@ class Doors:
             except BaseException as exc:
                 knock.fail()
                 if isinstance(exc, HandshakeError):
-                    self.incidents.happened("handshake/refused", source=shown)
+                    self.incidents.knocked("handshake/refused", shown)
                 raise
         if channel.mode is Mode.PAIRING:
             assert knock.offer is not None

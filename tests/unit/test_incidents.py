@@ -1,7 +1,7 @@
 """What happens often is written down seldom, with its number."""
 
-from agent.edge_limits import INCIDENT_S, INCIDENTS
-from agent.sessions.incidents import Incidents
+from agent.edge_limits import INCIDENT_S, INCIDENTS, STRANGERS
+from agent.sessions.incidents import OTHERS, Incidents
 
 
 class Log:
@@ -39,3 +39,17 @@ def test_its_memory_is_bounded() -> None:
         log.incidents.happened("handshake/refused", source=str(number))
     log.incidents.happened("handshake/refused", source="0")
     assert log.lines[-1][1]["source"] == "0", "the longest quiet was forgotten"
+
+
+def test_a_stranger_of_many_addresses_does_not_fill_the_log() -> None:
+    log = Log()
+    for number in range(10_000):
+        log.incidents.knocked("handshake/refused", f"2001:db8::{number:x}")
+    named = [fields["source"] for _, fields in log.lines]
+    assert named == [f"2001:db8::{number:x}" for number in range(STRANGERS)] + [OTHERS]
+    log.now = INCIDENT_S
+    log.incidents.knocked("handshake/refused", "192.0.2.1")
+    for number in range(STRANGERS):
+        log.incidents.knocked("handshake/refused", str(number))
+    assert len(log.lines) == 2 * (STRANGERS + 1)
+    assert log.lines[-1][1] == {"source": OTHERS, "count": 10_000 - STRANGERS}
