@@ -36,6 +36,7 @@ from tests.support.own_table import without_other_workers
 from transport.protocol.gateway import GateReason, WriterKind
 
 PATIENCE_S = 240
+ODD = r"/odd/place/app$"
 
 
 @pytest.fixture
@@ -135,12 +136,14 @@ async def test_without_codex_home_the_users_own_home_counts(
     "told", [{}, {"CODEX_HOME": "codex-home"}, {"HOME": "."}], ids=str
 )
 async def test_a_home_that_cannot_be_told_counts_as_ours(
-    told: dict[str, str], tmp_path: Path, home: Path, watching: Watching
+    told: dict[str, str], tmp_path: Path, home: Path, table: ProcessTable
 ) -> None:
+    programs = Programs(apps=[ODD])  # else it would be the desktop of all other tests
+    watch = WriterWatch(own_pids=set, home=home, programs=programs, table=table)
     with trio.fail_after(PATIENCE_S):
-        argv = shell(place(tmp_path, APP))
+        argv = shell(place(tmp_path, "odd/place/app"))
         async with open_program(argv, {"PATH": os.defpath, **_mark(), **told}):
-            assert watching(home).look().desktop is not None
+            assert watch.look().desktop is not None
 
 
 def _mark() -> dict[str, str]:
@@ -359,7 +362,7 @@ async def test_another_program_of_that_name_is_let_be_once_it_has_said_so(
 async def test_the_owners_own_patterns_are_used(
     tmp_path: Path, home: Path, watching: Watching, table: ProcessTable
 ) -> None:
-    programs = Programs(apps=[r"/odd/place/app$"])
+    programs = Programs(apps=[ODD])
     watch = WriterWatch(own_pids=set, home=home, programs=programs, table=table)
     with trio.fail_after(PATIENCE_S):
         argv = shell(place(tmp_path, "odd/place/app"))
