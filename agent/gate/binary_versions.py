@@ -71,7 +71,9 @@ class Versions:
         asked = list(self._unasked.items())
         self._unasked.clear()
         for key, pid in asked:
-            self._answers[key] = await _asked(self._table.running_file(pid))
+            answer = await _asked(self._table.running_file(pid))
+            if self._binary(pid) == key:  # else it may be of what that pid became
+                self._answers[key] = answer
         for old in list(self._answers)[: -VERSIONS_KEPT or None]:
             del self._answers[old]
         return bool(asked)
