@@ -82,8 +82,8 @@ class Carrier:
         unknown = sent.is_out and not isinstance(failure, _NO_EFFECT)
         with trio.move_on_after(ROOM_S, shield=True):
             await self._settle(flight, unknown=unknown)
-            if ends_writer and lease is not None:
-                await self.leave_nothing(lease)
+        if ends_writer and lease is not None:
+            await self.leave_nothing(lease)  # noqa: ASYNC120 - shields itself
         raise self._verdict(flight, failure, unknown=unknown) from failure
 
     async def _settle(self, flight: Flight, *, unknown: bool) -> None:

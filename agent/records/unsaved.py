@@ -5,6 +5,7 @@ so that a full disk cannot turn a done act into one that may be done again.
 """
 
 from collections.abc import Container
+from contextlib import suppress
 from functools import partial
 
 import trio
@@ -41,13 +42,10 @@ class Unsaved:
 
     async def write(self, key: Key, row: KeyRow | None) -> None:
         """Make it so on the disk, or keep it; `None`: there is no row any more."""
-        try:
-            await self._run(self._work(key, row))
-        except StoreFullError:
-            self.saved(key)  # it is `ending`, and goes without a row
-        except StoreUnavailableError:
-            self.keep(key, row)
-        else:
+        self.keep(key, row)  # also where who waits for the disk gives up
+        with suppress(StoreUnavailableError):
+            with suppress(StoreFullError):  # it is `ending`, and goes without a row
+                await self._run(self._work(key, row))
             self.saved(key)
 
     def keep(self, key: Key, row: KeyRow | None) -> None:

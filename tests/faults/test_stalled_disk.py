@@ -8,6 +8,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from adapter.errors import CodexRefusedError
 from agent.limits import ACT_S
 from agent.queue.queue_table import QueueTable
 from agent.records.audit import Audit, Value
@@ -15,7 +16,7 @@ from agent.records.store import Store
 from tests.support.door import LOCAL, device, open_house, send, wall_ms
 from tests.support.keyed_acts import interrupt
 from tests.support.queued import delete, listed, put, queued, texts, until
-from transport.errors import Internal
+from transport.errors import Internal, RuntimeFailure
 
 T = TypeVar("T")
 
@@ -144,3 +145,23 @@ async def test_codex_s_output_waits_for_no_entry_of_the_audit_log(
         await interrupt(house)
     acts = ["turn/start", "turn/queue", "queue/delete", "turn/interrupt"]
     assert (audit.written, audit.in_the_way) == (acts, [])
+
+
+async def test_a_writer_whose_message_was_refused_ends_though_that_is_not_written_yet(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    disk = SlowDisk()
+    async with open_house(tmp_path, run=disk) as house:
+        house.runtime.add("thr", "t1")
+
+        def refuse() -> None:
+            disk.is_slow = True
+            raise CodexRefusedError("turn/start", -32600, "no")
+
+        house.runtime.at("start_turn", refuse)
+        with pytest.raises(RuntimeFailure):
+            await house.door.admission.start_turn(LOCAL, send())
+        assert house.runtime.live == []
+        disk.is_slow = False
+        await house.door.admission.start_turn(LOCAL, send())  # under the same key
+        assert texts(house) == ["go on"]
