@@ -194,12 +194,14 @@ class Delivering:
             return
         try:
             params = TurnStartParams.model_validate_json(row.params)
-            if row.found and await self._was_sent(row):
-                return
-            await self._deliver(caller, params)
         except ValidationError:
             why = "A queued message of another version of this Agent was dropped."
             await self._backlog.drop(row, "queueRefused", why)
+            return
+        try:
+            if row.found and await self._was_sent(row):
+                return
+            await self._deliver(caller, params)
         except OutcomeUnknown:
             why = (
                 "It is not known whether a queued message reached Codex; it is not sent "

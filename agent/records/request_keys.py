@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 import trio
+from pydantic import ValidationError
 
 from adapter.errors import AdapterError
 from agent.access.scopes import Caller
@@ -114,7 +115,10 @@ class RequestKeys:
         settle: Settle[R] | None,
     ) -> R:
         if known.state is RowState.DONE and known.outcome is not None:
-            return result.model_validate_json(known.outcome)
+            with suppress(
+                ValidationError
+            ):  # another version wrote it: what shows tells
+                return result.model_validate_json(known.outcome)
         if settle is None:
             raise outcome_unknown(known.key, known.method, known.thread)
         return await self._settled(flight, known, settle)

@@ -1,5 +1,6 @@
 """One request key, one effect, one outcome: whatever fails, and whoever asks again."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from adapter.errors import CodexRefusedError, NoAnswerError
 from agent.access.scopes import Caller
+from agent.records.store import Store
 from tests.support.agents import client_info, open_agent, pair_device
 from tests.support.door import LOCAL, House, device, open_house, send
 from tests.support.mutations import KEY, OTHER_KEY, raiser
@@ -44,6 +46,23 @@ async def test_what_was_done_is_told_even_where_nothing_could_be_done_now(
         assert await start(house) == first  # of a thread that is gone by now
         with pytest.raises(Refusal):  # a new one
             await house.door.admission.start_turn(LOCAL, send(key=OTHER_KEY))
+
+
+async def test_an_answer_that_another_version_wrote_down_is_looked_for_in_the_thread(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    store = Store.open(tmp_path / "ledger.sqlite")
+    async with open_house(tmp_path, store=store) as house:
+        house.runtime.add("thr", "t1")
+        first = await start(house)
+        row = store.find(LOCAL.device_id, KEY)
+        assert row is not None
+        store.put(replace(row, outcome='{"turn": "of another version"}'))
+        again = await start(house)
+        assert first.turn is not None
+        assert again.turn is not None
+        assert again.turn.id == first.turn.id
+        assert sent(house.runtime) == [("go on", KEY)]
 
 
 async def test_a_device_is_not_told_of_a_thread_that_it_may_not_see_any_more(

@@ -1,5 +1,6 @@
 """Messages that wait: delivered when the thread is free, once, in order."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -201,14 +202,20 @@ async def test_a_delivery_without_an_answer_is_not_tried_again(
         assert await listed(house) == []
 
 
+def divide() -> None:
+    raise ZeroDivisionError
+
+
+def misread() -> None:
+    QueueListParams.model_validate({"unknown": 1})
+
+
+@pytest.mark.parametrize("fault", [divide, misread])
 async def test_a_fault_of_ours_in_a_delivery_ends_nothing_and_the_message_goes_later(
-    tmp_path: Path, autojump_clock: MockClock
+    fault: Callable[[], None], tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     async with open_house(tmp_path) as house:
         house.runtime.add("thr", "t1")
-
-        def fault() -> None:
-            raise ZeroDivisionError
 
         for _ in range(3):
             house.runtime.at("start_turn", fault)
