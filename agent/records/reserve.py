@@ -61,7 +61,7 @@ class Reserve:
         except OSError:
             return 0
         known = disk.f_blocks > 0  # some file systems do not count
-        return disk.f_bavail * disk.f_frsize if known else self._size
+        return disk.f_bavail * disk.f_frsize if known else self._size + BEGIN_BYTES
 
     def may_begin(self) -> bool:
         """Make it where it is missing; return whether something new may be begun.
@@ -73,10 +73,12 @@ class Reserve:
         return there and self._has_room
 
     def lay_in(self) -> bool:
-        """Make the file where it is missing or short; return whether it is there."""
-        with self._alone:
-            if not self._there:
-                self._there = self._is_whole() or self._made()
+        """Make the file where it is missing or short; return whether it is there.
+
+        Not out of the last that the disk has: a Codex that works on it needs that.
+        """
+        with self._alone:  # somebody who makes room may have removed it
+            self._there = self._is_whole() or self._made()
             return self._there
 
     def insist(self, write: Callable[[], R], /) -> R:
@@ -101,6 +103,10 @@ class Reserve:
         return False
 
     def _made(self) -> bool:
+        with suppress(OSError):  # one that was cut short
+            self._path.unlink()
+        if self._room() < self._size + BEGIN_BYTES:
+            return False
         try:
             descriptor = os.open(self._path, _FLAGS, 0o600)
             try:

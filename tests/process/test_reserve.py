@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.errors import AuditUnavailableError, StorageError
-from agent.limits import RESERVE_BYTES
+from agent.limits import BEGIN_BYTES, RESERVE_BYTES
 from agent.records.audit import Audit
 from agent.records.reserve import Reserve
 from tests.support.full_disk import full_disk
@@ -63,6 +63,26 @@ def test_what_must_be_written_takes_its_place(tmp_path: Path) -> None:
     assert not reserve.is_there
     assert reserve.lay_in(), "with room again it is there again"
     assert (tmp_path / "reserve").stat().st_size == SIZE
+
+
+def test_one_that_somebody_removed_is_missed_at_once(tmp_path: Path) -> None:
+    reserve = reserve_in(tmp_path)
+    reserve.lay_in()
+    (tmp_path / "reserve").unlink()
+    with full_disk():
+        assert not reserve.may_begin()
+    assert reserve.may_begin()
+    assert (tmp_path / "reserve").stat().st_size == SIZE
+
+
+def test_it_is_not_made_out_of_the_last_room_that_others_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "reserve").write_bytes(b"cut short")
+    reserve = reserve_in(tmp_path)
+    monkeypatch.setattr(reserve, "_room", lambda: SIZE + BEGIN_BYTES - 1)
+    assert not reserve.may_begin()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_it_is_given_up_for_a_full_disk_alone(tmp_path: Path) -> None:
