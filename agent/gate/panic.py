@@ -195,6 +195,9 @@ class PanicSwitch:
         return GatewayLockResult(gate=self._keeper.state)
 
     async def _unwrite(self) -> None:
+        # Else the next Agent would find the gate open, and send it.
+        if not await self._eviction.write_down({}):
+            raise storage_failed("ledger")
         try:
             await in_thread(lambda: self._audit.record("gateway/unlock"))
             await in_thread(self._file.remove)

@@ -197,11 +197,15 @@ class Backlog:
 
     # the disk
 
-    async def forget(self, queue_ids: list[str]) -> None:
-        """The disk forgets; if it cannot now, it will be asked again."""
+    async def forget(self, queue_ids: list[str]) -> bool:
+        """The disk forgets; if it cannot now, it will be asked again.
+
+        Return whether it has nothing any more that is not to be sent after a restart.
+        """
         self._left.update(queue_ids)
         async with self._alone:
             await self._write_down()
+        return not self._left
 
     async def _write_down(self) -> None:
         left, told = sorted(self._left), self.dropped.unwritten()

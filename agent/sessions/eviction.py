@@ -42,7 +42,7 @@ class Eviction:
     """Puts devices out.
 
     `withdraw` takes a device's waiting messages out of the memory, `forget` writes that
-    down. `stops_of`: the turns that a device has started.
+    down, and says whether the disk took it. `stops_of`: the turns that a device has started.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Eviction:
         acts: Acts,
         audit: Audit,
         withdraw: Callable[[str], list[Waiting]],
-        forget: Callable[[], Awaitable[None]],
+        forget: Callable[[], Awaitable[bool]],
         stops_of: Callable[[str], Stops],
     ) -> None:
         self._table = table
@@ -99,10 +99,10 @@ class Eviction:
             for stopping in (*gone.stops.values(), *late.values()):
                 await stopping.wait()
 
-    async def write_down(self, dropped: Mapping[str, int]) -> None:
-        """Forget on the disk too what was dropped."""
+    async def write_down(self, dropped: Mapping[str, int]) -> bool:
+        """Forget on the disk too what was dropped; return whether the disk did."""
         await in_thread(partial(note_dropped, self._audit, dropped))
-        await self._forget()
+        return await self._forget()
 
     def _stop(
         self, device_ids: Iterable[str], *, but: Mapping[str, object]

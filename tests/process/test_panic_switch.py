@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 import trio
 
+from agent.errors import StoreUnavailableError
 from agent.gate.panic import LockFile
+from agent.queue.queue_table import QueueTable
+from agent.records.store import Store
 from tests.support.agents import (
     Device,
     House,
@@ -179,6 +182,35 @@ async def test_with_stop_the_turns_that_devices_started_are_interrupted(
                 await client.call(TURN_START, turn_params())
                 await lock(owner, stop=True)
             assert any("interrupt" in str(line) for line in house.runtime.log)
+
+
+async def test_what_the_disk_still_has_of_devices_is_gone_before_an_unlock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else an Agent that is killed then would send it: its successor is not locked."""
+    with trio.fail_after(240):
+        async with open_agent(tmp_path) as house, open_owner(house) as owner:
+            house.runtime.add("thr_1", "t1")
+            device = await pair_device(house, scopes=("read", "write"))
+            house.watch.foreign.append(DESKTOP)
+            async with open_client(house.target(device), client_info()) as client:
+                waits = turn_params().model_copy(update={"delivery": "queue"})
+                await client.call(TURN_START, waits)
+            with monkeypatch.context() as patched:
+                patched.setattr(QueueTable, "remove", refuse)
+                await lock(owner)
+                with pytest.raises(Internal) as refused:
+                    await unlock(owner)
+                assert refused.value.retryable
+                assert (await status(owner)).gate.reason is GateReason.LOCKED
+            await unlock(owner)
+            store = Store.open(house.config.state_dir / "ledger.sqlite")
+            assert QueueTable(store).load() == []
+            store.close()
+
+
+def refuse(*_: object) -> None:
+    raise StoreUnavailableError("no room")
 
 
 async def test_a_lock_that_cannot_be_written_holds_and_says_so(tmp_path: Path) -> None:
