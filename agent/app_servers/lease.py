@@ -33,6 +33,7 @@ class Lease:
         self.thread: Thread | None = None  # as last told, title and all
         self.renamed: str | None = None  # beside the writer, which was not told
         self.has_goal = False
+        self.goal_by: str | None = None  # the device whose goal may begin turns here
         self.children: set[str] = set()
         self.changes = Changes()
         self.ended = trio.Event()

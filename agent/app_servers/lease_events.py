@@ -62,6 +62,8 @@ class LeaseEvents:
         data = event.data
         if isinstance(data, TurnStarted) and data.turn.thread_id == lease.thread_id:
             self._went_on(lease, data.turn.id)
+            if not lease.has_goal:
+                lease.goal_by = None  # its last turn may have run on without it
         if isinstance(data, ThreadReverted) and data.thread_id == lease.thread_id:
             self._went_on(lease, data.last_turn_id)
         if isinstance(data, TurnCompleted) and data.turn.thread_id == lease.thread_id:

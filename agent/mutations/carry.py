@@ -52,10 +52,17 @@ class Carrier:
     """Carries acts to their end."""
 
     def __init__(
-        self, *, ledger: Ledger, pool: LeasePool, now_ms: Callable[[], int]
+        self,
+        *,
+        ledger: Ledger,
+        pool: LeasePool,
+        begun: Callable[[str, str], None],
+        now_ms: Callable[[], int],
     ) -> None:
+        """`begun`: told a device and a turn that it may have started, unseen."""
         self._ledger = ledger
         self._pool = pool
+        self._begun = begun
         self._now_ms = now_ms
 
     async def carry(
@@ -84,6 +91,8 @@ class Carrier:
             await self._settle(flight, unknown=unknown)
         if ends_writer and lease is not None:
             await self.leave_nothing(lease)  # noqa: ASYNC120 - shields itself
+            if unknown:
+                self._note_turn(flight, lease)
         raise self._verdict(flight, failure, unknown=unknown) from failure
 
     async def _settle(self, flight: Flight, *, unknown: bool) -> None:
@@ -93,6 +102,12 @@ class Carrier:
             await self._ledger.unknown(flight)
         else:
             await self._ledger.drop(flight)
+
+    def _note_turn(self, flight: Flight, lease: Lease) -> None:
+        """What runs there now, and nobody is known to have begun, is the act's."""
+        turn_id = lease.started_writer.running_turn_id
+        if turn_id is not None:
+            self._begun(flight.row.device, turn_id)
 
     async def leave_nothing(self, lease: Lease, *, lost: bool = False) -> None:
         """End a writer after a failure, unless others' work runs in it."""

@@ -61,10 +61,14 @@ class ThreadGoal:
 
             async def steps(sent: Sent) -> GoalResult:
                 await self._way.ledger.hand(flight)
-                goal = await lease.started_writer.set_goal(
-                    params.objective,
-                    guard=sent.behind(self._way.guard(caller, params.thread_id)),
-                )
+                try:
+                    goal = await lease.started_writer.set_goal(
+                        params.objective,
+                        guard=sent.behind(self._way.guard(caller, params.thread_id)),
+                    )
+                finally:
+                    if sent.is_out:
+                        lease.goal_by = caller.device_id
                 lease.has_goal = True
                 result = GoalResult(goal=goal)
                 await self._way.ledger.done(flight, result, None)

@@ -95,14 +95,25 @@ class TurnInterrupt:
         return await writer.interrupt(turn_id)
 
     def stops_of(self, device_id: str) -> dict[str, Callable[[], Awaitable[None]]]:
-        """Return the turns of this device that run, each with what ends it."""
-        return {
-            turn_id: partial(self._put_an_end, lease, turn_id)
-            for lease in self._way.leases.held()
-            if (turn_id := lease.writer.running_turn_id if lease.writer else None)
-            and self._way.starter_of(turn_id) == device_id
-        }
+        """Return the turns of this device that run, each with what ends it; and its goals
+        that would begin further ones."""
+        stops: dict[str, Callable[[], Awaitable[None]]] = {}
+        for lease in self._way.leases.held():
+            turn_id = lease.started_writer.running_turn_id
+            if turn_id and self._way.starter_of(turn_id, lease) == device_id:
+                stops[turn_id] = partial(self._put_an_end, lease, turn_id)
+            elif lease.has_goal and lease.goal_by == device_id:
+                stops[lease.key] = partial(self._end_goal, lease)
+        return stops
 
     async def _put_an_end(self, lease: Lease, turn_id: str) -> None:
         with lease.used(), suppress(AdapterError, Refusal):  # it has ended by itself
             await self._stop(lease, turn_id, repeatable=False)
+
+    async def _end_goal(self, lease: Lease) -> None:
+        goal_by, writer = lease.goal_by, lease.started_writer
+        with lease.used(), suppress(AdapterError):
+            await writer.pause_goal()
+        turn_id = writer.running_turn_id
+        if turn_id and self._way.starter_of(turn_id, lease) in (None, goal_by):
+            await self._put_an_end(lease, turn_id)  # it has just begun

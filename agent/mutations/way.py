@@ -75,7 +75,9 @@ class Way:
         self.ledger = ledger
         self.inputs = inputs
         self.supervisor = supervisor
-        self.carrier = Carrier(ledger=ledger, pool=pool, now_ms=now_ms)
+        self.carrier = Carrier(
+            ledger=ledger, pool=pool, begun=self._begun, now_ms=now_ms
+        )
         self.newest = NewestTurns(
             supervisor=supervisor, leases=leases, ledger=ledger, now_ms=now_ms
         )
@@ -164,10 +166,13 @@ class Way:
         self, caller: Caller, flight: Flight, result: WireModel, turn: Turn
     ) -> None:
         """Write down, durably, that the turn has started."""
-        self._starters[turn.id] = caller.device_id
+        self._begun(caller.device_id, turn.id)
+        await self.ledger.done(flight, result, turn.id)
+
+    def _begun(self, device_id: str, turn_id: str) -> None:
+        self._starters.setdefault(turn_id, device_id)
         for old in list(self._starters)[: -OURS_KEPT or None]:
             del self._starters[old]
-        await self.ledger.done(flight, result, turn.id)
 
     def shown(self, caller: Caller) -> Callable[[KeyRow], Awaitable[None]]:
         """Return the test whether an old act's thread still exists for the caller."""
@@ -188,9 +193,9 @@ class Way:
         data = ThreadReverted(thread_id=thread_id, last_turn_id=last_turn_id)
         self._emit(Emitted(at=self._now_ms(), thread_id=thread_id, data=data))
 
-    def starter_of(self, turn_id: str) -> str | None:
-        """Return the device that started this turn."""
-        return self._starters.get(turn_id)
+    def starter_of(self, turn_id: str, lease: Lease) -> str | None:
+        """Return the device that started this turn, or whose goal may have."""
+        return self._starters.get(turn_id, lease.goal_by)
 
     def notice(self, code: str, message: str, thread_id: str) -> None:
         """Tell everybody who sees the thread; nothing needs to be done."""
