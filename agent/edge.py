@@ -133,7 +133,7 @@ def _eviction(given: _Given) -> Eviction:
         acts=given.acts,
         audit=given.state.audit,
         withdraw=backlog.withdraw,
-        forget=partial(backlog.forget, []),
+        forget=backlog.catch_up,
         stops_of=given.door.admission.stops_of,
     )
 

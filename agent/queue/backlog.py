@@ -139,12 +139,12 @@ class Backlog:
         old = self.book.expired(self.age_ms(), but=self.delivering)
         await self._drop(old, Why(code="queueExpired", brief=day))
         self.dropped.prune(self._ages().least)
-        await self.forget([])
+        await self.catch_up()
 
     def withdraw(self, device_id: str) -> list[Waiting]:
-        """Take away what a device has queued, at once. No checkpoint.
+        """Take away what a device has queued, at once; `catch_up` writes that down.
 
-        What is being delivered right now ends with the device's acts.
+        No checkpoint. What is being delivered right now ends with the device's acts.
         """
         rows = self.book.of_device(device_id)
         for row in rows:
@@ -159,11 +159,6 @@ class Backlog:
         self.dropped.blank(device_id)
         self._left.update(row.queue_id for row in rows)
         return rows
-
-    async def drop_device(self, device_id: str) -> None:
-        """`withdraw`, and forget it on the disk too."""
-        self.withdraw(device_id)
-        await self.forget([])
 
     async def _drop(self, rows: list[Waiting], why: Why) -> None:
         rows = [
@@ -197,12 +192,16 @@ class Backlog:
 
     # the disk
 
-    async def forget(self, queue_ids: list[str]) -> bool:
-        """The disk forgets; if it cannot now, it will be asked again.
+    async def forget(self, queue_ids: list[str]) -> None:
+        """The disk forgets; if it cannot now, it will be asked again."""
+        self._left.update(queue_ids)
+        await self.catch_up()
+
+    async def catch_up(self) -> bool:
+        """Write what the disk lacks; what it does not take now is tried again.
 
         Return whether it has nothing any more that is not to be sent after a restart.
         """
-        self._left.update(queue_ids)
         async with self._alone:
             await self._write_down()
         return not self._left
@@ -235,10 +234,6 @@ class Backlog:
             self._table.remove(left)
             return False
         return True
-
-    async def catch_up(self) -> None:
-        """Write what a full disk would not take."""
-        await self.forget([])
 
 
 def _nobody() -> None:

@@ -45,11 +45,6 @@ class Reserve:
         self._has_room = False
 
     @property
-    def is_there(self) -> bool:
-        """Whether there is room for what must be written on a full disk."""
-        return self._there
-
-    @property
     def has_room(self) -> bool:
         """Whether it is there, and beside it the room that an act's records need, as of
         the last `may_begin`: asking this waits for no disk."""

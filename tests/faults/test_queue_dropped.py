@@ -26,7 +26,7 @@ from agent.records.store import Store
 from tests.faults.test_clock_jumps import Machine
 from tests.support.door import LOCAL, House, device, open_house
 from tests.support.fake_runtime import FakeRuntime
-from tests.support.queued import listed, notices, put, queued, texts, until
+from tests.support.queued import listed, notices, put, queued, shut_out, texts, until
 from transport.errors import NotFound, Overloaded
 from transport.protocol.queue import DroppedMessage, QueueListParams
 
@@ -158,7 +158,7 @@ async def test_of_a_device_that_is_out_it_is_told_that_they_were_dropped_and_no_
         second = await queue_as(house, phone, 2, "thr")
         (row,) = await dropped(house)
         assert row.preview == "message 1"
-        await house.door.backlog.drop_device("d1")
+        await shut_out(house, "d1")
     store = Store.open(tmp_path / "ledger.sqlite")
     async with open_house(tmp_path, store=store) as house:
         rows = {row.queue_id: row for row in await dropped(house)}
@@ -180,7 +180,7 @@ async def test_a_device_is_told_of_threads_that_are_there_for_it_also_after_a_re
         house.see_desktop()
         for number, thread in enumerate(("thr", "far")):
             await queue_as(house, device(device_id="d2", roots=["/"]), number, thread)
-        await house.door.backlog.drop_device("d2")
+        await shut_out(house, "d2")
         assert [row.thread_id for row in await dropped(house)] == ["thr", "far"]
         assert [row.thread_id for row in await dropped(house, device())] == ["thr"]
     store = Store.open(tmp_path / "ledger.sqlite")
@@ -200,7 +200,7 @@ async def test_one_whose_device_is_shut_out_while_it_is_sent_is_not_said_to_be_u
         house.runtime.at("start_turn:done", go_on.wait)
         await queue_as(house, phone, 1, "thr")
         await until(lambda: texts(house) == ["message 1"])
-        await house.door.backlog.drop_device("d1")
+        await shut_out(house, "d1")
         assert notices(house) == ["queueUnknown"]
         told = [(row.code, row.preview) for row in await dropped(house)]
         assert told == [("queueUnknown", "")]
@@ -229,7 +229,7 @@ async def test_a_disk_that_takes_no_trace_still_forgets_the_message(
                 remove(table, ids)
 
             disk.setattr(QueueTable, "remove", only_less)
-            await house.door.backlog.drop_device("d1")
+            await shut_out(house, "d1")
         table = QueueTable(house.door.backlog._table._store)  # pyright: ignore[reportPrivateUsage]
         assert table.load() == []
         assert table.load_dropped() == []

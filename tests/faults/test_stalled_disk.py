@@ -15,7 +15,7 @@ from agent.records.audit import Audit, Value
 from agent.records.store import Store
 from tests.support.door import LOCAL, device, open_house, send, wall_ms
 from tests.support.keyed_acts import interrupt
-from tests.support.queued import delete, listed, put, queued, texts, until
+from tests.support.queued import delete, listed, put, queued, shut_out, texts, until
 from transport.errors import Internal, RuntimeFailure
 
 T = TypeVar("T")
@@ -125,7 +125,7 @@ async def test_no_word_of_a_device_stays_that_was_shut_out_while_one_was_written
         async with trio.open_nursery() as nursery:
             nursery.start_soon(backlog.drop, row, "queueRefused", "It was refused.")
             await until(lambda: disk.stalled == 1)
-            nursery.start_soon(backlog.drop_device, "d1")
+            nursery.start_soon(shut_out, house, "d1")
             await trio.sleep(1)
             disk.is_slow = False
     (told,) = on_disk(tmp_path).load_dropped()

@@ -60,7 +60,7 @@ def test_what_must_be_written_takes_its_place(tmp_path: Path) -> None:
     reserve = reserve_in(tmp_path)
     reserve.lay_in()
     assert reserve.insist(full_while(tmp_path / "reserve")) == "written"
-    assert not reserve.is_there
+    assert not (tmp_path / "reserve").exists()
     assert reserve.lay_in(), "with room again it is there again"
     assert (tmp_path / "reserve").stat().st_size == SIZE
 
@@ -89,7 +89,7 @@ def test_it_is_given_up_for_a_full_disk_alone(tmp_path: Path) -> None:
     reserve = reserve_in(tmp_path)
     reserve.lay_in()
     assert reserve.insist(lambda: 7) == 7
-    assert reserve.is_there
+    assert (tmp_path / "reserve").exists()
 
 
 def test_where_it_does_not_help_the_refusal_is_told(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_where_it_does_not_help_the_refusal_is_told(tmp_path: Path) -> None:
     for _ in range(2):  # with it, and without it
         with pytest.raises(StorageError):
             reserve.insist(refused)
-        assert not reserve.is_there
+        assert not (tmp_path / "reserve").exists()
 
 
 @pytest.mark.parametrize("refusal", [OSError(errno.EROFS, "no"), KeyFileError("open")])
@@ -115,7 +115,7 @@ def test_it_is_not_given_up_for_what_it_cannot_mend(
     reserve.lay_in()
     with pytest.raises(type(refusal)):
         reserve.insist(refused)
-    assert reserve.is_there
+    assert (tmp_path / "reserve").exists()
 
 
 def test_all_who_insist_at_once_are_written(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_full_disk_makes_none_and_keeps_no_half(tmp_path: Path) -> None:
     reserve = reserve_in(tmp_path)
     with full_disk():
         assert not reserve.lay_in()
-    assert not reserve.is_there
+    assert not (tmp_path / "reserve").exists()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -178,7 +178,9 @@ def test_who_asks_whether_there_is_room_waits_for_no_disk(
 def test_nothing_new_is_begun_while_it_is_missing(tmp_path: Path) -> None:
     reserve = reserve_in(tmp_path)
     audit = Audit(
-        tmp_path / "audit.jsonl", now_ms=lambda: 1, may_begin=lambda: reserve.is_there
+        tmp_path / "audit.jsonl",
+        now_ms=lambda: 1,
+        may_begin=(tmp_path / "reserve").exists,
     )
     with pytest.raises(AuditUnavailableError):
         audit.record("turn/start")

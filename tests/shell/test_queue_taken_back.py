@@ -10,7 +10,16 @@ from trio.testing import MockClock
 from agent.limits import QUEUE_MS
 from agent.records.store import Store
 from tests.support.door import LOCAL, device, open_house
-from tests.support.queued import delete, listed, notices, put, queued, texts, until
+from tests.support.queued import (
+    delete,
+    listed,
+    notices,
+    put,
+    queued,
+    shut_out,
+    texts,
+    until,
+)
 from transport.errors import (
     Conflict,
     Forbidden,
@@ -99,7 +108,7 @@ async def test_what_a_revoked_device_had_queued_is_dropped_with_a_notice(
         caller = house.callers["d1"] = device()
         await house.door.admission.start_turn(caller, queued(1))
         await house.door.admission.start_turn(LOCAL, queued(2))
-        await house.door.backlog.drop_device("d1")
+        await shut_out(house, "d1")
         assert notices(house) == ["queueDropped"]
         await house.close_desktop()
         await until(lambda: texts(house) == ["message 2"])

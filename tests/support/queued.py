@@ -54,6 +54,12 @@ def notices(house: House) -> list[str]:
     return [data.code for data in found if isinstance(data, Notice)]
 
 
+async def shut_out(house: House, device_id: str) -> None:
+    """Take away what a device has queued, on the disk too."""
+    house.door.backlog.withdraw(device_id)
+    await house.door.backlog.catch_up()
+
+
 async def until(condition: Callable[[], bool]) -> None:
     """Let the mock clock run until it is so."""
     with trio.fail_after(3_600):
