@@ -11,7 +11,7 @@ import logging
 import os
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, NoReturn, Protocol
 
 import trio
 
@@ -22,6 +22,7 @@ from agent.gate.binary_versions import Versions
 from agent.gate.engines import Foreign, Look, Named, Process, Programs, Role
 from agent.gate.proctable import HERE, ProcessTable
 from agent.limits import ASK_AGAIN_S, FULL_SCAN_S, LOOK_S, YOUNG_S
+from transport.background import open_background
 from transport.protocol.gateway import Writer, WriterKind
 
 _UNREADABLE: Final = (OSError, ProcessTableError)
@@ -179,22 +180,32 @@ class WriterWatch:
         """Look four times a second until cancelled."""
         await self._learn_versions()
         self._publish(self.look())
-        task_status.started()
+        async with open_background(self._keep_learning):
+            task_status.started()
+            await self._keep_looking()
+
+    async def _keep_looking(self) -> NoReturn:
         full_at = trio.current_time() + FULL_SCAN_S
-        again_at = trio.current_time() + ASK_AGAIN_S
         while True:
-            if not self._versions.has_questions:
-                with trio.move_on_after(LOOK_S):
-                    await self._versions.wanted.wait()
-            await self._learn_versions()
-            if trio.current_time() >= again_at:
-                self._versions.forget_failures()
-                again_at = trio.current_time() + ASK_AGAIN_S
+            await trio.sleep(LOOK_S)
             if trio.current_time() >= full_at:
                 self._publish(self.look())
                 full_at = trio.current_time() + FULL_SCAN_S
             else:
                 self._publish(self.glance())
+
+    async def _keep_learning(self, *, task_status: trio.TaskStatus[None]) -> NoReturn:
+        """Beside the looks: a binary may take its time to answer."""
+        task_status.started()
+        again_at = trio.current_time() + ASK_AGAIN_S
+        while True:
+            if not self._versions.has_questions:
+                with trio.move_on_at(again_at):
+                    await self._versions.wanted.wait()
+            await self._learn_versions()
+            if trio.current_time() >= again_at:
+                self._versions.forget_failures()
+                again_at = trio.current_time() + ASK_AGAIN_S
 
     async def _learn_versions(self) -> None:
         if await self._versions.ask():

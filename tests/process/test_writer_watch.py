@@ -340,6 +340,32 @@ async def test_an_engine_is_asked_once_for_its_version(
             assert not found.locks
 
 
+async def test_a_codex_that_does_not_tell_its_version_keeps_no_look_waiting(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = trio.Event()
+    table = without_other_workers(proctable_linux)
+    watch = WriterWatch(own_pids=set, home=home, table=table)
+
+    async def hangs(_file: str | None) -> NoReturn:
+        asked.set()
+        await trio.sleep_forever()
+
+    monkeypatch.setattr("agent.gate.binary_versions._asked", hangs)
+    looks, heard = trio.open_memory_channel[Look](1_000)
+    watch.on_look = looks.send_nowait
+    with looks, heard, trio.fail_after(PATIENCE_S):
+        async with trio.open_nursery() as nursery:
+            await nursery.start(watch.serve)
+            async with open_program(shell(place(tmp_path, CLI)), environ(home)):
+                await asked.wait()
+                argv = shell(place(tmp_path, APP))
+                async with open_program(argv, environ(home)):
+                    while (await heard.receive()).desktop is None:
+                        pass
+            nursery.cancel_scope.cancel(reason="seen")
+
+
 async def test_another_program_of_that_name_is_let_be_once_it_has_said_so(
     tmp_path: Path, home: Path, watching: Watching
 ) -> None:
