@@ -16,12 +16,14 @@ import trio
 from pydantic import ValidationError
 
 from adapter.runtime.events import Emitted, RuntimeEvent
-from agent.access.scopes import Caller
+from agent.access.scopes import LOCAL, Caller
 from agent.app_servers.lease_registry import LeaseRegistry
 from agent.faults import fault_of
 from agent.gate.gatekeeper import GateKeeper
 from agent.gate.writers import Watch
 from agent.limits import (
+    DELIVERIES,
+    DELIVERIES_A_DEVICE,
     DROPPED_WORDS,
     QUEUE_CODEX_MOST_S,
     QUEUE_CODEX_S,
@@ -147,10 +149,22 @@ class Delivering:
             return False
         if trio.current_time() < self._again.get(row.queue_id, 0.0):
             return False
+        if self._is_crowded(row.device_id):
+            return False  # the end of one rings
         if lease is None and self._watch.holders([row.thread_id]):
             self._wait(row, WaitsFor.WRITER, QUEUE_LOCK_S)
             return False
         return True
+
+    def _is_crowded(self, device_id: str) -> bool:
+        """Whether enough are being sent: all at once would take the reader for itself."""
+        going = self._backlog.delivering
+        heads = self._backlog.book.heads()
+        whose = [one.device_id for one in heads if one.queue_id in going]
+        own, owners = whose.count(device_id), whose.count(LOCAL)
+        if device_id == LOCAL:
+            return own >= DELIVERIES
+        return own >= DELIVERIES_A_DEVICE or len(whose) - owners >= DELIVERIES
 
     def _pause_s(self) -> float:
         """Return for how long nothing can become possible without a ring."""

@@ -114,9 +114,11 @@ class MessageQueue:
         try:
             with trio.fail_after(ACT_S, shield=True):
                 await self._way.ledger.keep(flight, ACTION, result, store)
-        except (Refusal, trio.TooSlowError) as exc:
+        except BaseException as exc:  # what stays would keep all behind it waiting
             self._backlog.book.take(row.queue_id)
-            raise exc if isinstance(exc, Refusal) else storage_failed("ledger") from exc
+            if isinstance(exc, trio.TooSlowError):
+                raise storage_failed("ledger") from exc
+            raise
         if not self._backlog.book.stored(
             row.queue_id
         ):  # its device was revoked meanwhile

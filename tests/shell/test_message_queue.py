@@ -1,5 +1,6 @@
 """Messages that wait: delivered when the thread is free, once, in order."""
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,9 +11,10 @@ from trio.testing import MockClock
 from adapter.errors import NoAnswerError
 from adapter.runtime.reader import PendingWork
 from agent.errors import StoreUnavailableError
-from agent.limits import QUEUE_A_THREAD
+from agent.limits import DELIVERIES, DELIVERIES_A_DEVICE, QUEUE_A_THREAD
+from agent.records.audit import Audit, Value
 from agent.records.store import Store
-from tests.support.door import LOCAL, open_house, send
+from tests.support.door import LOCAL, device, open_house, send, wall_ms
 from tests.support.fake_runtime import FakeRuntime
 from tests.support.queued import listed, notices, put, queued, texts, until
 from transport.errors import (
@@ -226,3 +228,56 @@ async def test_a_fault_of_ours_in_a_delivery_ends_nothing_and_the_message_goes_l
         assert trio.current_time() - began > 12  # after 2, 4 and 8 s
         await trio.sleep(1)
         assert (await listed(house), notices(house)) == ([], [])
+
+
+async def test_of_many_threads_whose_messages_wait_so_many_are_tried_at_once(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        house.see_desktop()
+        callers = [LOCAL, device(), device(device_id="d2")]
+        house.callers.update((one.device_id, one) for one in callers)
+        go_on = trio.Event()
+        for number in range(20):
+            house.runtime.add(f"thr{number}", "t1")
+            message = queued(number, f"thr{number}")
+            await house.door.admission.start_turn(callers[number // 7], message)
+        for _ in range(20):
+            house.runtime.at("read_thread", go_on.wait)
+        await house.close_desktop()
+        backlog = house.door.backlog
+        await until(lambda: len(backlog.delivering) >= 2 * DELIVERIES)
+        await trio.sleep(1)
+        rows = [
+            one for one in backlog.book.heads() if one.queue_id in backlog.delivering
+        ]
+        begun = Counter(one.device_id for one in rows)
+        assert begun == {"local": DELIVERIES, "d1": DELIVERIES_A_DEVICE, "d2": 1}
+        go_on.set()
+        while len(texts(house)) < 20:
+            for writer in house.runtime.live:
+                if writer.running_turn_id is not None:
+                    writer.finish_turn()
+            await trio.sleep(1)
+        await trio.sleep(1)
+        assert sorted(texts(house)) == sorted(f"message {n}" for n in range(20))
+
+
+async def test_a_fault_of_ours_while_a_message_is_stored_blocks_no_other(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    class Faulty(Audit):
+        def record(self, event: str, **fields: Value) -> None:
+            if event == "turn/queue" and not faults:
+                faults.append(event)
+                raise ZeroDivisionError
+            super().record(event, **fields)
+
+    faults: list[str] = []
+    audit = Faulty(tmp_path / "audit.jsonl", now_ms=wall_ms)
+    async with open_house(tmp_path, audit=audit) as house:
+        house.runtime.add("thr", "t1")
+        with pytest.raises(ZeroDivisionError):
+            await put(house, 1)
+        await put(house, 2)
+        await until(lambda: texts(house) == ["message 2"])
