@@ -28,6 +28,7 @@ from tests.support.real_agent import (
     status,
 )
 from tests.support.served_agent import (
+    LOST,
     TURN_LINE,
     app_servers,
     freeze,
@@ -119,7 +120,7 @@ async def test_a_message_that_lay_in_the_pipe_of_a_killed_writer_is_not_sent_aga
             (writer,) = writers(reader)
             await freeze(writer)
             requests = len(home.model.requests)
-            params = send_params(thread, "lost", key="lost")
+            params = send_params(thread, LOST, key="lost")
 
             async def send_it() -> None:
                 with pytest.raises(OutcomeUnknown):
@@ -134,7 +135,7 @@ async def test_a_message_that_lay_in_the_pipe_of_a_killed_writer_is_not_sent_aga
             turn = await send_to_end(client, thread, "go on", key="next")
             assert turn.status is TurnStatus.COMPLETED
             assert len(home.model.requests) == requests + 1
-            assert "lost" not in home.model.requests[-1].texts
+            assert LOST not in home.model.requests[-1].texts
 
 
 async def test_a_yes_that_lay_in_the_pipe_of_a_killed_writer_is_withdrawn_as_sent() -> (

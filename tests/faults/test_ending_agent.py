@@ -19,6 +19,7 @@ from tests.support.faulty_codex import Ear
 from tests.support.leftovers import marked_processes
 from tests.support.real_agent import lock_files, send_params, send_to_end, status
 from tests.support.served_agent import (
+    LOST,
     TURN_LINE,
     ServedAgent,
     app_servers,
@@ -164,7 +165,7 @@ async def test_a_second_signal_cuts_an_act_short_and_its_outcome_is_on_record() 
                 with trio.fail_after(SOON_S):
                     assert await agent.wait() == 0
                 assert not is_alive(writer)
-            await is_unknown_and_goes_on(home, frozen.thread, "lost")
+            await is_unknown_and_goes_on(home, frozen.thread)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +180,7 @@ class Frozen:
 
 @asynccontextmanager
 async def open_frozen(home: CodexHome) -> AsyncGenerator[Frozen]:
-    """The message `lost` lies in the pipe of a writer that stands still."""
+    """The message LOST lies in the pipe of a writer that stands still."""
     async with (
         open_served_agent(home, version=NEWEST) as agent,
         open_owner_of(agent) as client,
@@ -191,7 +192,7 @@ async def open_frozen(home: CodexHome) -> AsyncGenerator[Frozen]:
         await ear.first(TurnCompleted)
         (writer,) = set(agent.app_servers()) - {reader}
         await freeze(writer)
-        params = send_params(thread, "lost", key="lost")
+        params = send_params(thread, LOST, key="lost")
         nursery.start_soon(never_answered, client, params)
         while unread(writer) < TURN_LINE:
             await trio.lowlevel.checkpoint()
@@ -216,7 +217,7 @@ async def wait_doors_closed(agent: ServedAgent) -> None:
         await stream.aclose()
 
 
-async def is_unknown_and_goes_on(home: CodexHome, thread: str, text: str) -> None:
+async def is_unknown_and_goes_on(home: CodexHome, thread: str) -> None:
     """The next Agent: the message's outcome is unknown, and the thread goes on."""
     async with (
         open_served_agent(home, version=NEWEST) as agent,
@@ -224,12 +225,12 @@ async def is_unknown_and_goes_on(home: CodexHome, thread: str, text: str) -> Non
     ):
         requests = len(home.model.requests)
         with pytest.raises(OutcomeUnknown):
-            params = send_params(thread, text, key=text)
+            params = send_params(thread, LOST, key="lost")
             await client.call(TURN_START, params, timeout_s=60)
         assert len(home.model.requests) == requests
         turn = await send_to_end(client, thread, "go on", key="next")
         assert turn.status is TurnStatus.COMPLETED
-        assert text not in home.model.requests[-1].texts
+        assert LOST not in home.model.requests[-1].texts
         agent.signal(signal.SIGTERM)
         assert await agent.wait() == 0
 
@@ -246,7 +247,7 @@ async def test_a_codex_that_hangs_outlives_a_killed_agent_until_the_next_one() -
                 await wait_gone([frozen.reader])
                 assert is_alive(writer)
                 assert lock_files(home.home) == [frozen.thread]
-            await is_unknown_and_goes_on(home, frozen.thread, "lost")
+            await is_unknown_and_goes_on(home, frozen.thread)
             assert not is_alive(writer)
 
 

@@ -161,7 +161,8 @@ async def freeze(pid: int) -> None:
         await trio.lowlevel.checkpoint()
 
 
-TURN_LINE: Final = 200  # bytes: a turn/start is longer, a question is shorter
+TURN_LINE: Final = 300  # bytes: a turn/start with LOST is longer, a question is shorter
+LOST: Final = "lost" + " and not found again" * 15
 
 
 def unread(pid: int) -> int:
