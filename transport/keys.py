@@ -98,15 +98,13 @@ def write_secret_file(path: Path, data: bytes) -> None:
         OSError: it could not be written; the old file is as it was.
     """
     open_private_folder(path.parent)
-    draft = path.parent / f".{path.name}.{secrets.token_hex(8)}"
+    # First: where no descriptor is left, nothing has happened yet.
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        _write_new(draft, data)
-        draft.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            draft.unlink()
-        raise
-    _sync_folder(path.parent)
+        _replace(path, data)
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def open_private_folder(path: Path) -> None:
@@ -146,17 +144,20 @@ def _check_file(path: Path, info: os.stat_result) -> None:
         )
 
 
+def _replace(path: Path, data: bytes) -> None:
+    draft = path.parent / f".{path.name}.{secrets.token_hex(8)}"
+    try:
+        _write_new(draft, data)
+        draft.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise
+
+
 def _write_new(path: Path, data: bytes) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-
-
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

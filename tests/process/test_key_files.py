@@ -75,6 +75,26 @@ def test_a_full_disk_leaves_the_old_file_and_no_litter(
     assert [path.name for path in folder.iterdir()] == ["key"]
 
 
+def test_without_a_descriptor_for_the_folder_the_old_file_stays(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a device would be stored, or hold rights, though its owner was told no."""
+    true_open = os.open
+
+    def starved(path: Path, flags: int, mode: int = 0o777) -> int:
+        if flags & os.O_DIRECTORY:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return true_open(path, flags, mode)
+
+    write_secret_file(folder / "key", KEY)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", starved)
+        with pytest.raises(OSError, match="Too many open files"):
+            write_secret_file(folder / "key", b"new")
+    assert read_secret_file(folder / "key") == KEY
+    assert [path.name for path in folder.iterdir()] == ["key"]
+
+
 def make_link(path: Path) -> None:
     target = path.with_name("target")
     write_secret_file(target, KEY)
