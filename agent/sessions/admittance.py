@@ -46,7 +46,8 @@ class _Bucket:
 
 
 class Admittance:
-    """Counts strangers. `source` None: a socket of our own user, only the total counts."""
+    """Counts strangers. `source` None: a socket of our own user, which has as many slots
+    beside theirs: whoever floods the network keeps nobody out who comes by ssh."""
 
     def __init__(self, bounds: Bounds, *, now: float) -> None:
         self._bounds = bounds
@@ -66,7 +67,9 @@ class Admittance:
 
     def enter(self, source: str | None, now: float) -> bool:
         """Let one in; whoever is let in must `leave` once it is known or gone."""
-        if self.half_open >= self._bounds.half_open:
+        own = self._half_open[None]
+        taken = own if source is None else self.half_open - own
+        if taken >= self._bounds.half_open:
             return False
         if source is not None and not self._source_may(source, now):
             return False

@@ -43,9 +43,19 @@ def test_many_sources_together_are_bounded_too() -> None:
     assert 145 <= let_in <= 151, "50 at first, then 50 a second"
 
 
-def test_a_local_peer_is_held_by_the_total_alone() -> None:
+def test_a_local_peer_is_held_by_its_slots_alone() -> None:
     doors = admittance()
     assert sum(doors.enter(None, 0.0) for _ in range(40)) == 32
+
+
+def test_strangers_that_take_every_slot_leave_local_peers_theirs() -> None:
+    doors = admittance()
+    for number in range(40):
+        doors.enter(f"192.0.2.{number}", 0.0)
+    assert doors.half_open == 32
+    assert sum(doors.enter(None, 0.0) for _ in range(40)) == 32
+    doors.leave("192.0.2.1")
+    assert doors.enter("198.51.100.1", 1.0)
 
 
 def test_the_table_of_sources_is_bounded_and_forgets_the_longest_unseen() -> None:
