@@ -134,7 +134,10 @@ async def test_the_model_sees_a_steered_message_in_the_same_turn(version: str) -
 
 
 @each_version
-async def test_a_steer_that_the_model_never_took_is_told(version: str) -> None:
+async def test_a_steer_that_the_model_never_took_is_told(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adapter.servers.steering.PROOF_S", 0.5)
     with trio.fail_after(240):
         async with open_thread(version) as (_, client, thread_id):
             turn = await start(client, thread_id, "long sleep")

@@ -377,6 +377,7 @@ async def test_a_child_that_nobody_can_look_at_has_no_record_and_is_not_left_run
 ) -> None:
     heard = Heard()
     monkeypatch.setattr(process_table_linux, "_stat", no_room)
+    monkeypatch.setattr("adapter.processes.process.SHELL_WAIT_S", 0.2)
     with trio.fail_after(240), pytest.raises(NotRecordedError):
         async with open_child(launch(POLITE, tmp_path / "r"), heard.ears()):
             pytest.fail("nobody could sweep it")

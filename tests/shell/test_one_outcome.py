@@ -215,11 +215,11 @@ async def play_queue(messages: list[tuple[str, QueueTrouble]], path: Path) -> No
                     except Internal:
                         assert store.killed  # its client never hears of it
                         left.insert(0, (number, (thread_id, QueueTrouble.NONE)))
-                    await trio.sleep(60)
+                    await trio.sleep(20)
                     check_sent_once(runtime)
                     await settle(house)
                 while len(house.door.backlog.book):
-                    await trio.sleep(60)
+                    await trio.sleep(20)
                     await settle(house)
         killed = scope.cancelled_caught
         check_sent_once(runtime)

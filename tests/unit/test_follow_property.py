@@ -139,5 +139,5 @@ class Switching(RuleBasedStateMachine):
 
 TestSwitching = Switching.TestCase
 TestSwitching.settings = settings(
-    max_examples=150, stateful_step_count=40, deadline=None
+    max_examples=80, stateful_step_count=40, deadline=None
 )
