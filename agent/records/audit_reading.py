@@ -56,13 +56,15 @@ def _entries(path: Path, files: int, start: tuple[int, int] | None) -> Iterator[
         part = path if number == 0 else path.with_name(f"{path.name}.{number}")
         try:
             with part.open("rb") as log:
-                inode = os.fstat(log.fileno()).st_ino
+                found = os.fstat(log.fileno())
+                inode = found.st_ino
                 if inode in seen:  # it was renamed while we read
                     continue
                 seen.add(inode)
                 if start is not None and start[0] != inode:
                     continue
-                data = log.read() if start is None else log.read(start[1])
+                end = found.st_size if start is None else start[1]
+                data = log.read(min(end, found.st_size))
         except FileNotFoundError:
             continue
         start = None

@@ -57,6 +57,17 @@ def test_a_cursor_goes_on_where_it_was_though_the_log_grew_and_was_rotated(
     assert [row["number"] for row in [*page, *more]] == [7, 6, 5, 4, 3, 2]
 
 
+def test_a_cursor_behind_the_end_of_the_log_reads_no_more_than_there_is(
+    tmp_path: Path,
+) -> None:
+    audit = Audit(tmp_path / "a", now_ms=lambda: 1)
+    audit.record("x", number=1)
+    inode = (tmp_path / "a").stat().st_ino
+    page, _ = audit.read(cursor=f"{inode}-{'9' * 20}", limit=3)
+    audit.close()
+    assert [row["number"] for row in page] == [1]
+
+
 def test_what_a_crash_cut_short_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b'{"at":1,"event":"x"}\n[1]\n{"at":2,"ev')
     audit = Audit(tmp_path / "a", now_ms=lambda: 3)
