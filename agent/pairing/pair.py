@@ -15,6 +15,7 @@ from typing import Final
 import trio
 
 from agent.errors import AuditUnavailableError, StorageError
+from agent.mutations.refusals import storage_failed
 from agent.pairing.device_records import Device, plain_name
 from agent.pairing.devices import Devices
 from agent.pairing.offers import Offer, Phase, Suitor, Terms, outcome_of
@@ -82,7 +83,10 @@ class Pairings:
             )
         terms = self._terms(params)
         secret = Secret(self.house.random_bytes(32))
-        self.house.record("pair.offered", scopes=sorted(terms.scopes))
+        try:
+            self.house.record("pair.offered", scopes=sorted(terms.scopes))
+        except AuditUnavailableError as exc:
+            raise storage_failed("audit log") from exc
         offer = Offer(secret, terms, now=self.house.boot_now())
         self._offer = offer
         self._tell()

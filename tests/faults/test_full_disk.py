@@ -91,6 +91,12 @@ ACTS: list[tuple[Method[Any, Any], Any]] = [
 ]
 
 
+def owners(device: Device) -> list[tuple[Method[Any, Any], Any]]:
+    """What gives somebody something."""
+    grant = admin.DeviceGrantParams(device_id=device.id, scopes=["read"])
+    return [(rows.PAIR_OPEN, admin.PairOpenParams()), (rows.DEVICE_GRANT, grant)]
+
+
 @asynccontextmanager
 async def open_device(house: House, device: Device) -> AsyncGenerator[Client]:
     async with open_client(house.target(device), client_info("phone", "p" * 32)) as one:
@@ -162,12 +168,17 @@ async def test_reads_go_on_and_no_mutation_happens_until_there_is_room(
                         for method, params in ACTS:
                             refused = await refusal(phone.call(method, params))
                             assert is_storage(refused), (method.name, refused)
+                        for method, params in owners(device):
+                            refused = await refusal(owner.call(method, params))
+                            assert is_storage(refused), (method.name, refused)
                         assert len(house.runtime.live) == 1, "no writer was left"
                 new = house.runtime.log[len(done) :]
                 acts = {"start_turn", "start_thread", "rename", "archive", "set_goal"}
                 assert not acts & set(new)
                 for method, params in ACTS:
                     await phone.call(method, params)
+                for method, params in owners(device):
+                    await owner.call(method, params)
         check_whole(house.config.state_dir)
 
 
