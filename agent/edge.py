@@ -134,6 +134,7 @@ def _eviction(given: _Given) -> Eviction:
         audit=given.state.audit,
         withdraw=backlog.withdraw,
         forget=backlog.catch_up,
+        goals_of=given.door.admission.goals_of,
         stops_of=given.door.admission.stops_of,
     )
 

@@ -151,7 +151,7 @@ class PanicSwitch:
 
     async def _lock(self, gone: Evicted) -> GatewayLockResult:
         try:
-            kept = await self._keep(stop=gone.stops is not None)
+            kept = await self._keep(stop=gone.turns)
             await self._eviction.finish(gone)
         finally:
             self._under_way -= 1

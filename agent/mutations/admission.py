@@ -270,6 +270,10 @@ class Admission:
         )
         return await self._passage.go(caller, params, mutation)
 
+    def goals_of(self, device_id: str) -> dict[str, Callable[[], Awaitable[None]]]:
+        """Return the goals of this device that would begin turns, each with its end."""
+        return self._acts.turn_interrupt.goals_of(device_id)
+
     def stops_of(self, device_id: str) -> dict[str, Callable[[], Awaitable[None]]]:
         """Return the turns that this device started and that run, each with its end."""
         return self._acts.turn_interrupt.stops_of(device_id)

@@ -94,6 +94,14 @@ class TurnInterrupt:
         await self._way.pool.end(lease)
         return await writer.interrupt(turn_id)
 
+    def goals_of(self, device_id: str) -> dict[str, Callable[[], Awaitable[None]]]:
+        """Return the goals of this device that would begin turns, each with its end."""
+        return {
+            lease.key: partial(self._pause_goal, lease)
+            for lease in self._way.leases.held()
+            if lease.has_goal and lease.goal_by == device_id
+        }
+
     def stops_of(self, device_id: str) -> dict[str, Callable[[], Awaitable[None]]]:
         """Return the turns of this device that run, each with what ends it; and its goals
         that would begin further ones."""
@@ -110,10 +118,17 @@ class TurnInterrupt:
         with lease.used(), suppress(AdapterError, Refusal):  # it has ended by itself
             await self._stop(lease, turn_id, repeatable=False)
 
+    async def _pause_goal(self, lease: Lease) -> None:
+        try:
+            with lease.used():
+                await lease.started_writer.pause_goal()
+        except AdapterError:
+            if lease.runs_nothing:  # it hangs: without it no turn begins
+                await self._way.pool.end(lease)
+
     async def _end_goal(self, lease: Lease) -> None:
-        goal_by, writer = lease.goal_by, lease.started_writer
-        with lease.used(), suppress(AdapterError):
-            await writer.pause_goal()
-        turn_id = writer.running_turn_id
+        goal_by = lease.goal_by
+        await self._pause_goal(lease)
+        turn_id = lease.started_writer.running_turn_id
         if turn_id and self._way.starter_of(turn_id, lease) in (None, goal_by):
             await self._put_an_end(lease, turn_id)  # it has just begun

@@ -21,28 +21,30 @@ from agent.sessions.sessions import Session
 from transport.errors import CloseCode
 
 Stops = Mapping[str, Callable[[], Awaitable[None]]]
-"""Turns that run, each with what ends it."""
+"""Turns that run, and goals that would begin further ones, each with what ends it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evicted:
     """Devices that are out, and what of theirs may still be on its way to its end.
 
-    `stops`: their turns that are being ended; None: turns run on.
+    `stops`: what is being ended; `turns`: of what runs their turns, too.
     """
 
     device_ids: tuple[str, ...]
     sessions: tuple[Session, ...]
     dropped: Mapping[str, int]
     acts: tuple[Callable[[], Awaitable[None]], ...]
-    stops: dict[str, Carried[None]] | None
+    stops: dict[str, Carried[None]]
+    turns: bool
 
 
 class Eviction:
     """Puts devices out.
 
     `withdraw` takes a device's waiting messages out of the memory, `forget` writes that
-    down, and says whether the disk took it. `stops_of`: the turns that a device has started.
+    down, and says whether the disk took it. `goals_of`: the goals of a
+    device; `stops_of`: its turns as well.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class Eviction:
         audit: Audit,
         withdraw: Callable[[str], list[Waiting]],
         forget: Callable[[], Awaitable[bool]],
+        goals_of: Callable[[str], Stops],
         stops_of: Callable[[str], Stops],
     ) -> None:
         self._table = table
@@ -60,6 +63,7 @@ class Eviction:
         self._audit = audit
         self._withdraw = withdraw
         self._forget = forget
+        self._goals_of = goals_of
         self._stops_of = stops_of
 
     def begin(
@@ -75,7 +79,8 @@ class Eviction:
             ),
             dropped=self.drop_queues(ids),
             acts=tuple(self._acts.cut(one) for one in ids),
-            stops=self._stop(ids, but={}) if stop else None,
+            stops=self._stop(ids, turns=stop, but={}),
+            turns=stop,
         )
 
     def drop_queues(self, device_ids: Iterable[str]) -> dict[str, int]:
@@ -91,10 +96,8 @@ class Eviction:
                 await session.wait_gone()
             for ended in gone.acts:
                 await ended()
-        if gone.stops is None:
-            return
         # What one of these acts has started on its way to its end is stopped as well.
-        late = self._stop(gone.device_ids, but=gone.stops)
+        late = self._stop(gone.device_ids, turns=gone.turns, but=gone.stops)
         with trio.move_on_after(STOPPING_S):
             for stopping in (*gone.stops.values(), *late.values()):
                 await stopping.wait()
@@ -105,14 +108,15 @@ class Eviction:
         return await self._forget()
 
     def _stop(
-        self, device_ids: Iterable[str], *, but: Mapping[str, object]
+        self, device_ids: Iterable[str], *, turns: bool, but: Mapping[str, object]
     ) -> dict[str, Carried[None]]:
-        """Begin to end the turns of these devices, all at once."""
+        """Begin to end what these devices have begun, all at once."""
+        stops_of = self._stops_of if turns else self._goals_of
         return {
-            turn_id: self._acts.carry(stop)
+            name: self._acts.carry(stop)
             for device_id in device_ids
-            for turn_id, stop in self._stops_of(device_id).items()
-            if turn_id not in but
+            for name, stop in stops_of(device_id).items()
+            if name not in but
         }
 
 

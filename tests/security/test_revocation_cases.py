@@ -28,6 +28,7 @@ from transport.errors import (
     UnreachableError,
 )
 from transport.protocol import admin, threads
+from transport.protocol.goals import GoalStatus
 from transport.protocol.methods import (
     DEVICE_GRANT,
     DEVICE_REVOKE,
@@ -84,6 +85,26 @@ async def test_44_a_mutation_that_was_under_way_has_no_effect_after_the_revocati
                     THREAD_READ, threads.ThreadReadParams(thread_id="thr_1")
                 )
                 assert [turn.id for turn in read.turns] == ["t1"]
+
+
+async def test_a_goal_of_a_revoked_device_begins_no_further_turn(
+    tmp_path: Path,
+) -> None:
+    with trio.fail_after(240):
+        async with open_agent(tmp_path) as house, open_owner(house) as owner:
+            house.runtime.add("thr_1", "t1")
+            device = await pair_device(house, scopes=["read", "write"])
+            async with open_peer(house, device) as peer:
+                params = {
+                    "threadId": "thr_1",
+                    "objective": "all",
+                    "requestKey": "g" * 16,
+                }
+                assert "result" in await peer.call("thread/goal/set", params)
+                await revoke(owner, device)
+            goal = house.runtime.threads["thr_1"].goal
+            assert goal is not None
+            assert goal.status is GoalStatus.PAUSED
 
 
 async def test_45_a_scope_that_is_taken_away_is_gone_and_reading_goes_on(

@@ -13,9 +13,10 @@ from transport.errors import OutcomeUnknown
 from transport.protocol.goals import GoalSetParams, GoalStatus
 
 
-async def put_out(house: House, device_id: str = "d1") -> int:
+async def put_out(house: House, device_id: str = "d1", *, stop: bool = True) -> int:
     """End what it has begun; return how much that was."""
-    stops = house.door.admission.stops_of(device_id)
+    admission = house.door.admission
+    stops = (admission.stops_of if stop else admission.goals_of)(device_id)
     for stop_it in stops.values():
         await stop_it()
     return len(stops)
@@ -74,6 +75,28 @@ async def test_a_goal_that_would_begin_the_next_turn_is_paused(
         assert status(house) is GoalStatus.PAUSED
         writer.begin_turn(["of another program"], client_key="")
         assert await put_out(house) == 0
+
+
+async def test_without_stop_its_goal_is_paused_and_its_turn_goes_on(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        writer = await with_goal(house)
+        writer.begin_turn(["towards the goal"], client_key="")
+        assert await put_out(house, "d2", stop=False) == 0
+        assert await put_out(house, stop=False) == 1
+        assert status(house) is GoalStatus.PAUSED
+        assert writer.running_turn_id is not None
+
+
+async def test_a_writer_that_would_not_pause_its_goal_is_ended(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        writer = await with_goal(house)
+        house.runtime.at("writer.pause_goal", raiser(NoAnswerError("thread/goal/set")))
+        assert await put_out(house, stop=False) == 1
+        assert writer.reaped
 
 
 async def test_the_next_turn_that_begins_just_then_is_stopped(
