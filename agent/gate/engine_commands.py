@@ -52,11 +52,17 @@ _TAKES_VALUE: Final = frozenset(
 )
 
 
+def _args(argv: Sequence[str]) -> list[str]:
+    """Return the arguments that are read as options and commands: none behind `--`."""
+    args = list(argv[1:])
+    return args[: args.index("--")] if "--" in args else args
+
+
 def _words(argv: Sequence[str]) -> list[str]:
     """Return the arguments that are neither options nor their values."""
     words: list[str] = []
     skip = False
-    for arg in argv[1:]:
+    for arg in _args(argv):
         if skip:
             skip = False
         elif arg.startswith("-"):
@@ -79,10 +85,12 @@ def listens(argv: Sequence[str]) -> bool:
 def writes(argv: Sequence[str]) -> bool:
     """Whether an engine that was started like this can write threads."""
     alias = argv[0].rpartition("/")[2] if argv else ""
-    if alias in _ALIASES or _ONLY_TELLS & set(argv[1:]):
+    if alias in _ALIASES or _ONLY_TELLS & set(_args(argv)):
         return False
     words = _words(argv)
-    remote = any(arg == "--remote" or arg.startswith("--remote=") for arg in argv)
+    remote = any(
+        one == "--remote" or one.startswith("--remote=") for one in _args(argv)
+    )
     if remote and not _WRITES_ITSELF & set(words[:1]):
         return False  # a terminal that only shows what a server elsewhere does
     if not words:
