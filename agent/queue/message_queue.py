@@ -119,9 +119,10 @@ class MessageQueue:
             if isinstance(exc, trio.TooSlowError):
                 raise storage_failed("ledger") from exc
             raise
-        if not self._backlog.book.stored(
-            row.queue_id
-        ):  # its device was revoked meanwhile
+        if self._backlog.book.stored(row.queue_id):
+            return
+        # Its device was put out meanwhile, and this act cancelled.
+        with trio.move_on_after(ACT_S, shield=True):
             await self._backlog.forget([row.queue_id])
 
     async def waiting(self, caller: Caller, params: QueueListParams) -> QueueListResult:

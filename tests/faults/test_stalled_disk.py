@@ -165,3 +165,23 @@ async def test_a_writer_whose_message_was_refused_ends_though_that_is_not_writte
         disk.is_slow = False
         await house.door.admission.start_turn(LOCAL, send())  # under the same key
         assert texts(house) == ["go on"]
+
+
+async def test_a_message_whose_device_is_put_out_while_it_is_stored_is_not_on_the_disk(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    disk = SlowDisk()
+    async with open_house(tmp_path, run=disk) as house:
+        house.runtime.add("thr", "t1")
+        house.see_desktop()
+        caller = house.callers["d1"] = device()
+        disk.stalls = lambda: bool(house.door.backlog.book.threads())
+        disk.is_slow = True
+        async with trio.open_nursery() as act:
+            act.start_soon(house.door.admission.start_turn, caller, queued(1))
+            await until(lambda: disk.stalled == 1)
+            house.door.backlog.withdraw("d1")
+            disk.is_slow = False
+            await house.door.backlog.catch_up()  # before the message is there
+            act.cancel_scope.cancel(reason="the device was put out")
+        assert on_disk(tmp_path).load() == []
