@@ -20,7 +20,7 @@ from agent.records.audit import Audit
 from agent.records.reserve import Reserve
 from agent.records.store import Store
 from transport.identities import PrivateKey
-from transport.keys import load_identity
+from transport.keys import load_identity, remove_drafts
 
 IDENTITY: Final = "identity.key"
 DEVICES: Final = "devices.json"
@@ -48,6 +48,8 @@ def open_state(config: Config) -> Generator[State]:
     """
     folder = config.state_dir
     reserve = Reserve(folder)
+    for name in (DEVICES, IDENTITY):
+        remove_drafts(folder / name)
     reserve.may_begin()
     devices = Devices(
         folder / DEVICES,

@@ -26,6 +26,7 @@ __all__ = [
     "load_identity",
     "open_private_folder",
     "read_secret_file",
+    "remove_drafts",
     "write_secret_file",
 ]
 
@@ -105,6 +106,16 @@ def write_secret_file(path: Path, data: bytes) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def remove_drafts(path: Path) -> None:
+    """Remove what was left of writing `path` where that was killed: it has secrets, too.
+
+    Nobody else may be writing it.
+    """
+    for draft in path.parent.glob(f".{path.name}.{'[0-9a-f]' * 16}"):
+        with contextlib.suppress(OSError):
+            draft.unlink()
 
 
 def open_private_folder(path: Path) -> None:

@@ -27,6 +27,7 @@ from transport.carriers import unix
 from transport.channel import Mode, connect_channel
 from transport.client import Client, DeltaSeen, EventSeen, Resumed, open_client
 from transport.errors import CloseCode, CodexUnavailable, Forbidden, NotFound
+from transport.keys import write_secret_file
 from transport.protocol import admin, gateway, threads, turns
 from transport.protocol.events import ItemCompleted, TurnCompleted
 from transport.protocol.items import AgentMessage, ItemStatus
@@ -173,6 +174,35 @@ async def test_a_device_survives_a_restart_of_the_agent_in_a_new_epoch(
             assert house.running.agent_key == key
             async with open_client(house.target(device), client_info()) as client:
                 assert client.opened.epoch != first
+
+
+async def test_no_key_stays_in_a_draft_of_an_agent_that_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even one of a device that is revoked by then."""
+    with trio.fail_after(240):
+        async with open_agent(tmp_path) as house:
+            await pair_device(house)
+        state = house.config.state_dir
+        with monkeypatch.context() as killed:
+            for step in ("replace", "unlink"):
+                killed.setattr(Path, step, _stop_here)
+            for name in ("devices.json", "identity.key"):
+                with pytest.raises(KeyboardInterrupt):
+                    write_secret_file(state / name, b"a key")
+        assert len(drafts(state)) == 2
+        async with open_agent(tmp_path) as house, open_owner(house) as owner:
+            assert drafts(state) == []
+            listed = await owner.call(DEVICE_LIST, admin.DeviceListParams())
+            assert len(listed.devices) == 1
+
+
+def drafts(folder: Path) -> list[Path]:
+    return [one for one in folder.iterdir() if one.name.startswith(".")]
+
+
+def _stop_here(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
 
 
 async def test_two_agents_do_not_share_a_state_folder(tmp_path: Path) -> None:
