@@ -1,6 +1,7 @@
 """The clocks that are not Trio's. Blocking I/O."""
 
 import time
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -31,7 +32,13 @@ def instant() -> Instant:
     return Instant(wall=wall_ms(), boot=_boot(), up=up_ms())
 
 
+@cache
 def _boot() -> str:
+    """Return what names the machine's start.
+
+    Asked once: while we run it stays the same, and where no descriptor is left it could
+    not be told. Another one would make everything on record as old as the machine is up.
+    """
     try:
         return _BOOT_ID.read_text().strip()
     except OSError:  # macOS

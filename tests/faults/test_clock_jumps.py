@@ -1,15 +1,18 @@
 """The wall clock is set: days ahead, hours back, while an Agent runs or is down."""
 
+import errno
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import trio
 from trio.testing import MockClock
 
 from adapter.approvals.approvals import ApprovalLedger
+from agent.clocks import instant
 from agent.files.blob_files import BlobFiles
 from agent.files.blobs import Blobs
 from agent.files.uploads import Uploads
@@ -51,6 +54,10 @@ class Machine:
     def restart(self, *, off_ms: int) -> None:
         self.boot, self.booted_s = f"{self.boot}+", trio.current_time()
         self.set_by_ms += off_ms
+
+
+def starved(_path: Path) -> NoReturn:
+    raise OSError(errno.EMFILE, "too many open files")
 
 
 async def start(house: House) -> TurnStartResult:
@@ -237,3 +244,19 @@ async def test_an_upload_is_kept_for_a_day_however_the_clock_is_set(
     await trio.sleep(2 * 3_600)
     with pytest.raises(NotFound):
         await blobs.read(phone, done.blob_id, 0, 10)
+
+
+async def test_a_key_is_kept_though_no_descriptor_is_left_to_look_at_a_clock(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a machine that is up for a month, which is not how old the key is."""
+    monkeypatch.setattr("agent.clocks.boot_s", lambda: 30 * DAY_MS / 1_000)
+    async with open_house(tmp_path, clocks=instant) as house:
+        house.runtime.add("thr", "t1")
+        first = await start(house)
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, "read_text", starved)
+            await house.door.ledger.prune()
+        await house.door.ledger.prune()
+        assert await start(house) == first
+        assert sent(house.runtime) == 1
