@@ -91,7 +91,10 @@ async def run_agent(
         harden_process()
         raise_descriptors()
     await _wait_free(config.state_dir)
-    with hold_folder(config.state_dir), open_state(config) as state:
+    with (
+        hold_folder(config.state_dir) as in_place,
+        open_state(config, in_place) as state,
+    ):
         state.audit.note("start")
         if runtime is None:
             runtime = await _open_codex(config)

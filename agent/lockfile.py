@@ -6,10 +6,11 @@ be sent twice. The kernel's lock goes with the process, however it ends.
 
 import fcntl
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -51,8 +52,11 @@ class FolderInUseError(AgentError):
 
 
 @contextmanager
-def hold_folder(folder: Path) -> Generator[None]:
+def hold_folder(folder: Path) -> Generator[Callable[[], bool]]:
     """Hold the state folder for the length of the block; make it where it is missing.
+
+    Yields the look whether it is still that one: somebody may remove it, or put another
+    in its place, and what is in it is nothing that the next Agent will find.
 
     Raises: FolderInUseError naming the holder, KeyFileError.
     """
@@ -63,7 +67,7 @@ def hold_folder(folder: Path) -> Generator[None]:
         if not _lock(descriptor):
             raise FolderInUseError(folder, _holder(descriptor))
         _sign(descriptor)
-        yield
+        yield partial(_is_in_place, folder / _NAME, descriptor)
     finally:
         os.close(descriptor)
 
@@ -81,6 +85,14 @@ def holder_of(folder: Path) -> Holder | None:
     finally:
         os.close(descriptor)
     return None
+
+
+def _is_in_place(path: Path, descriptor: int) -> bool:
+    try:
+        there, held = path.lstat(), os.fstat(descriptor)
+    except OSError:
+        return False
+    return (there.st_dev, there.st_ino) == (held.st_dev, held.st_ino)
 
 
 def _lock(descriptor: int) -> bool:

@@ -5,7 +5,8 @@ devices is never made anew by itself, since to every device that would look like
 attack.
 """
 
-from collections.abc import Generator
+import logging
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +23,7 @@ from agent.records.store import Store
 from transport.identities import PrivateKey
 from transport.keys import load_identity, remove_drafts
 
+_LOG: Final = logging.getLogger(__name__)
 IDENTITY: Final = "identity.key"
 DEVICES: Final = "devices.json"
 LEDGER: Final = "ledger.sqlite"
@@ -41,8 +43,11 @@ class State:
 
 
 @contextmanager
-def open_state(config: Config) -> Generator[State]:
-    """Open what survives a restart.
+def open_state(
+    config: Config, in_place: Callable[[], bool] = lambda: True
+) -> Generator[State]:
+    """Open what survives a restart. `in_place`: whether the folder is still this one;
+    else nothing new is begun.
 
     Raises: KeyFileError, DevicesFileError, StorageError; each says what to do.
     """
@@ -62,7 +67,7 @@ def open_state(config: Config) -> Generator[State]:
         audit = Audit(
             folder / AUDIT,
             now_ms=wall_ms,
-            may_begin=reserve.may_begin,
+            may_begin=partial(_may_begin, in_place, reserve),
         )
         stack.enter_context(closing(audit))
         store = reserve.insist(lambda: Store.open(folder / LEDGER))
@@ -76,3 +81,10 @@ def open_state(config: Config) -> Generator[State]:
             lock=LockFile(folder, insist=reserve.insist),
             reserve=reserve,
         )
+
+
+def _may_begin(in_place: Callable[[], bool], reserve: Reserve) -> bool:
+    if in_place():
+        return reserve.may_begin()
+    _LOG.error("the state folder was removed or replaced: start the Agent anew")
+    return False

@@ -1,5 +1,6 @@
 """A state folder that was put back from a backup, which knows nothing of what came since."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,14 @@ from adapter.errors import CodexRefusedError, NoAnswerError
 from agent.limits import QUEUE_TURNS, QUEUE_TURNS_A_PAGE
 from agent.records.store import Store
 from tests.faults.test_queue_dropped import dropped, noted
-from tests.support.door import LOCAL, open_house
+from tests.support.agents import open_agent, open_owner
+from tests.support.door import LOCAL, open_house, send
 from tests.support.fake_runtime import FakeRuntime
 from tests.support.fake_threads import make_turn
 from tests.support.queued import listed, notices, put, texts, until
+from transport.errors import Internal
+from transport.protocol.gateway import GatewayStatusParams
+from transport.protocol.methods import GATEWAY_STATUS, TURN_START
 from transport.protocol.queue import QueueListParams
 
 
@@ -112,3 +117,26 @@ async def test_a_message_that_was_not_sent_yet_is_sent(
         await until(lambda: texts(house) == ["message 1", "message 1"])
         assert found == [False]  # it was looked for, and need not be again
         assert notices(house) == []
+
+
+@pytest.mark.parametrize("what", ["removed", "replaced"])
+async def test_nothing_is_begun_by_an_agent_whose_folder_is_another_one(
+    what: str, tmp_path: Path
+) -> None:
+    """What it would put on record there, no next Agent would find."""
+    with trio.fail_after(240):
+        async with open_agent(tmp_path) as house, open_owner(house) as owner:
+            house.runtime.add("thr", "t1")
+            state, aside = house.config.state_dir, tmp_path / "aside"
+            state.rename(aside)
+            if what == "replaced":
+                shutil.copytree(aside, state)
+            with pytest.raises(Internal) as refused:
+                await owner.call(TURN_START, send())
+            assert refused.value.data["what"] == "storage"
+            assert house.runtime.live == []
+            assert "start_turn" not in house.runtime.log
+            await owner.call(GATEWAY_STATUS, GatewayStatusParams())
+            shutil.rmtree(state, ignore_errors=True)
+            aside.rename(state)
+            await owner.call(TURN_START, send())
