@@ -10,6 +10,8 @@ import re
 import stat
 from typing import Final
 
+from agent.mutations.refusals import check_told
+
 _UNPRINTED: Final = re.compile(r"[\x00-\x1f\x7f\u0085\u2028-\u202e\u2066-\u2069]")
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -34,7 +36,8 @@ def parts_of(path: str) -> list[str]:
 def open_beneath(folder: str, path: str) -> int:
     """Return a descriptor for reading; the caller closes it.
 
-    `folder`: links in it are followed, it is the owner's choice. Raises: OutsideError.
+    `folder`: links in it are followed, it is the owner's choice. Raises: OutsideError,
+    Internal (no descriptor is left).
     """
     *folders, name = parts_of(path)
     try:
@@ -47,7 +50,10 @@ def open_beneath(folder: str, path: str) -> int:
             found = os.open(name, _FILE, dir_fd=at)
         finally:
             os.close(at)
-    except (OSError, UnicodeError):  # one answer: no telling what lies where
+    except OSError as exc:  # one answer: no telling what lies where
+        check_told(exc)
+        raise _none() from None
+    except UnicodeError:
         raise _none() from None
     if stat.S_ISREG(os.fstat(found).st_mode):
         return found

@@ -13,6 +13,7 @@ from agent.access.scopes import Caller
 from agent.files.blob_files import BlobFiles
 from agent.files.upload import misfit
 from agent.limits import BLOB_MS, BLOB_PIECE
+from agent.mutations.refusals import check_told
 from agent.offload import Runner, in_thread
 from transport.errors import NotFound
 from transport.media import HEAD, media_type_of
@@ -44,7 +45,7 @@ class Blobs:
     async def read(
         self, caller: Caller, blob_id: str, offset: int, limit: int
     ) -> BlobReadResult:
-        """Return a piece of a file that this device has sent. Raises: NotFound."""
+        """Return a piece of a file that this device has sent. Raises: NotFound, Internal."""
 
         def read() -> BlobReadResult:
             with self._opened(caller, blob_id) as fd:
@@ -55,7 +56,7 @@ class Blobs:
     async def picture(self, caller: Caller, blob_id: str) -> Picture:
         """Return a picture of this device for a message.
 
-        Raises: NotFound, InvalidParams where the file is no picture.
+        Raises: NotFound, Internal, InvalidParams where the file is no picture.
         """
 
         def look() -> Picture:
@@ -72,7 +73,8 @@ class Blobs:
         since = self._now_ms() - BLOB_MS
         try:
             fd = self._files.open(caller.device_id, blob_id, since_ms=since)
-        except OSError:
+        except OSError as exc:
+            check_told(exc)
             raise blob_not_found(blob_id) from None
         try:
             yield fd

@@ -4,6 +4,8 @@ Every refusal says what to do, and names the other writer where it is known. Cod
 words may name paths: devices are told a sentence of ours, the workstation the whole.
 """
 
+import errno
+
 from adapter.calls.refusals import not_offered
 from adapter.errors import (
     AdapterError,
@@ -30,7 +32,7 @@ from adapter.errors import (
     told_to_all,
 )
 from adapter.limits import ANSWER_BYTES
-from agent.limits import STORAGE_RETRY_MS
+from agent.limits import STORAGE_RETRY_MS, WRITER_RETRY_MS
 from transport.errors import (
     CodexUnavailable,
     Conflict,
@@ -56,6 +58,7 @@ from transport.protocol.gateway import (
 from transport.protocol.turns import Turn
 
 _MESSAGE = 2_000  # characters of a runtime's own words (PROTOCOL.md section 7)
+_STARVED = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 LOCK_RETRY_MS = 5_000
 _ASK_THERE = "who asks at the workstation is told why"
 _ODD = "Codex answered in a way that we do not understand"
@@ -154,6 +157,17 @@ def storage_failed(what: str) -> Internal:
         retryable=True,
         retry_after_ms=STORAGE_RETRY_MS,
     )
+
+
+def check_told(exc: OSError) -> None:
+    """Raise `Internal`, retryable, where it says nothing of the file: no descriptor, or no
+    memory, is left to open it."""
+    if exc.errno in _STARVED:
+        raise Internal(
+            "The Agent cannot open a file now, so nothing was done. Try again.",
+            retryable=True,
+            retry_after_ms=WRITER_RETRY_MS,
+        )
 
 
 def writer_down(reason: str, *, at_ms: int) -> CodexUnavailable:

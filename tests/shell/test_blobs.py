@@ -1,9 +1,11 @@
 """Uploads on a mock clock: their pieces, what they claim, and what a repeat is."""
 
+import errno
 import stat
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import trio
@@ -14,6 +16,7 @@ from tests.support.pictures import gif, png
 from tests.support.upload_room import PHONE, TABLET, Room, padded
 from transport.errors import (
     Forbidden,
+    Internal,
     InvalidParams,
     NotFound,
     Overloaded,
@@ -231,6 +234,23 @@ async def test_a_file_s_name_names_nothing_on_the_workstation(
     blob = await room.send(png(), name=name)
     assert [file.name for file in room.files()] == [blob]
     assert list(tmp_path.iterdir()) == [room.folder]
+
+
+async def test_where_no_descriptor_is_left_it_is_not_called_gone(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = Room(tmp_path)
+    blob = await room.send(png())
+
+    def starved(_path: Path, _flags: int) -> NoReturn:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("agent.files.blob_files.os.open", starved)
+        with pytest.raises(Internal) as refused:
+            await room.blobs.picture(PHONE, blob)
+    assert refused.value.retryable
+    assert (await room.blobs.picture(PHONE, blob)).size
 
 
 async def test_a_link_in_a_file_s_place_is_not_followed(

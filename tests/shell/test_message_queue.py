@@ -1,8 +1,10 @@
 """Messages that wait: delivered when the thread is free, once, in order."""
 
+import errno
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import trio
@@ -24,6 +26,7 @@ from transport.errors import (
 )
 from transport.protocol.events import QueueChanged
 from transport.protocol.queue import QueueListParams, WaitsFor
+from transport.protocol.turns import MentionInput
 
 
 def full(*_args: object) -> None:
@@ -281,3 +284,28 @@ async def test_a_fault_of_ours_while_a_message_is_stored_blocks_no_other(
             await put(house, 1)
         await put(house, 2)
         await until(lambda: texts(house) == ["message 2"])
+
+
+async def test_a_message_is_not_dropped_because_no_descriptor_was_left_for_its_file(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "notes").touch()
+    tries: list[str] = []
+
+    def starved(path: str, _flags: int) -> NoReturn:
+        tries.append(path)
+        raise OSError(errno.EMFILE, "too many open files")
+
+    async with open_house(tmp_path) as house:
+        house.runtime.add("thr", "t1", cwd=str(tmp_path))
+        house.see_desktop()
+        mention = MentionInput(type="mention", path="notes")
+        message = queued(1)
+        message = message.model_copy(update={"input": [*message.input, mention]})
+        await house.door.admission.start_turn(LOCAL, message)
+        with monkeypatch.context() as patched:
+            patched.setattr("agent.files.beneath.os.open", starved)
+            await house.close_desktop()
+            await until(lambda: len(tries) > 1)
+        await until(lambda: texts(house) == ["message 1"])
+        assert notices(house) == []
