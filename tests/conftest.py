@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.codex import cache_folder, work_folder
 from tests.support.leftovers import mark_run, marked_processes
+from tests.support.warm_cli import warm_commands
 
 REAL: Final = ("/tests/process/", "/tests/e2e/", "/tests/faults/", "/tests/security/")
 PATIENCE_S: Final = 20.0  # a killed child needs a moment to be reaped by its parent
@@ -50,6 +51,14 @@ def ctrl_c_is_heard() -> None:
 def run_mark(home_of_the_run: Path) -> str:
     del home_of_the_run  # set before anything is started
     return mark_run()
+
+
+@pytest.fixture(scope="session")
+def warm(run_mark: str) -> Iterator[tuple[str, ...]]:
+    """The beginning of a warm command's argv."""
+    del run_mark  # which the server does not take over
+    with work_folder("warm") as folder, warm_commands(folder) as argv:
+        yield argv
 
 
 @pytest.fixture(autouse=True)

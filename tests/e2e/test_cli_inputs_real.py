@@ -14,7 +14,7 @@ from clients.cli.exits import ExitCode
 from tests.support.cli_runs import paper
 from tests.support.pictures import png
 
-pytestmark = pytest.mark.codex
+pytestmark = [pytest.mark.codex, pytest.mark.usefixtures("warm_actors")]
 
 
 @asynccontextmanager

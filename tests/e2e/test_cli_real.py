@@ -60,7 +60,7 @@ RULES = [
     Rule("Fail.", [[{"failed": {"code": "context_length_exceeded", "message": "x"}}]]),
 ]
 
-pytestmark = pytest.mark.codex
+pytestmark = [pytest.mark.codex, pytest.mark.usefixtures("warm_actors")]
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from clients.cli.exits import ExitCode
 from clients.cli.scripted_answers import Rule
 from tests.support.cli_runs import paper
 
-pytestmark = pytest.mark.codex
+pytestmark = [pytest.mark.codex, pytest.mark.usefixtures("warm_actors")]
 RULES = [
     Rule("CONTEXT CHECKPOINT", [[{"msg": "They named breads."}]]),
     Rule("Look at the oven.", [[{"msg": "The door is open."}]]),

@@ -36,7 +36,7 @@ SCHEMA: dict[str, Any] = {
     "additionalProperties": False,
 }
 
-pytestmark = pytest.mark.codex
+pytestmark = [pytest.mark.codex, pytest.mark.usefixtures("warm_actors")]
 
 
 @asynccontextmanager

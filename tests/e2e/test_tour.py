@@ -22,7 +22,7 @@ from tests.support.tour_in_order import (
 )
 
 FILE: Final = Path(__file__).parents[2] / "docs" / "tour.md"
-pytestmark = pytest.mark.codex
+pytestmark = [pytest.mark.codex, pytest.mark.usefixtures("warm_actors")]
 
 
 async def test_the_tour_is_what_the_commands_say() -> None:

@@ -17,6 +17,8 @@ from transport.client import open_client
 from transport.errors import InvalidParams
 from transport.protocol.admin import AuditEntry
 
+pytestmark = pytest.mark.usefixtures("warm_runs")
+
 
 def read_all(audit: Audit, limit: int) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []

@@ -16,6 +16,8 @@ from transport.protocol.approvals import (
     ApprovalState,
 )
 
+pytestmark = pytest.mark.usefixtures("warm_runs")
+
 
 def asking(agent: FakeAgent, asked: Approval) -> None:
     """Let this approval wait, and whatever is answered be taken."""

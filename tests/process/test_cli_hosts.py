@@ -22,6 +22,8 @@ from transport.keys import KeyFileError, PrivateKey, Secret
 from transport.pairing import PairingText
 from transport.protocol.gateway import AgentInfo, DeviceInfo
 
+pytestmark = pytest.mark.usefixtures("warm_runs")
+
 PSK = bytes(range(32))
 KEY = bytes(range(32, 64))
 

@@ -3,12 +3,15 @@
 import json
 from pathlib import Path
 
+import pytest
 import trio
 
 from tests.support.agents import House, client_info, open_agent, pair_device
 from tests.support.cli_runs import cli_environ, run_cli
 from transport.client import open_client
 from transport.errors import SilentAgentError
+
+pytestmark = pytest.mark.usefixtures("warm_runs")
 
 DEADLINE_S = 240
 

@@ -19,6 +19,8 @@ from transport.protocol.events import ApprovalResolved, TurnCompleted
 from transport.protocol.threads import ThreadResult
 from transport.protocol.turns import TurnStartResult, TurnStatus
 
+pytestmark = pytest.mark.usefixtures("warm_runs")
+
 
 async def test_models_are_listed_with_their_efforts(tmp_path: Path) -> None:
     with trio.fail_after(240):

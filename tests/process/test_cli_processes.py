@@ -29,6 +29,8 @@ from transport.protocol.base import WireModel
 from transport.protocol.threads import ThreadListResult
 from transport.protocol.turns import TurnStartResult, TurnStatus
 
+pytestmark = pytest.mark.usefixtures("warm_runs")
+
 DEADLINE_S = 240
 
 

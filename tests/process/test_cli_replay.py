@@ -10,6 +10,8 @@ import trio
 from tests.support.cli_runs import cli_environ, run_cli
 from tests.support.replay import TRACES
 
+pytestmark = pytest.mark.usefixtures("warm_runs")
+
 
 async def test_a_sound_recording_gives_json_lines_and_0(tmp_path: Path) -> None:
     with trio.fail_after(240):

@@ -14,6 +14,8 @@ import trio
 from clients.cli.screen import Screen
 from tests.support.cli_samples import NOON
 
+_COMMAND: tuple[str, ...] = (sys.executable, "-m", "clients.cli")
+
 
 @dataclass(frozen=True, slots=True)
 class Ran:
@@ -98,9 +100,9 @@ def command_line(*args: str) -> list[str]:
 
 
 async def run_cli(*args: str, environ: Mapping[str, str], stdin: bytes = b"") -> Ran:
-    """Run a command to its end, without a terminal."""
+    """Run a command to its end, without a terminal; warm where the test has it so."""
     done: subprocess.CompletedProcess[bytes] = await trio.run_process(
-        command_line(*args),
+        [*_COMMAND, *args],
         env=environ,
         stdin=stdin,
         capture_stdout=True,

@@ -37,6 +37,7 @@ _SIMPLE: Final = (
     (re.compile(r"\b\d+ min( \d+ s)?\b"), "5 min"),
     (re.compile(r"(?<=for one device and )5 min"), "2 min"),
     (re.compile(r"(?<!again in )\b\d+(\.\d+)? (m?s)\b"), "1 s"),
+    (re.compile(r"(?<=  )now(?=  )"), "1 s"),  # of who was seen right now
     (re.compile(r"(?<=exit \d), 1 s$"), ""),  # said of a command that took long
     # … and of a thread that a writer holds: on a slow machine it was let go of before.
     (re.compile(r"(?<=  idle  /home/ann/bakery), workspace-write, on-request$"), ""),
