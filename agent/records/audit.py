@@ -133,6 +133,8 @@ class Audit:
             raise AuditUnavailableError(str(self._path), str(exc)) from exc
 
     def _opened(self, size: int) -> int:
+        if self._descriptor is not None and not _leads_to(self._path, self._descriptor):
+            self._close()  # somebody has moved or removed it
         if self._descriptor is None:
             self._descriptor = os.open(self._path, _FLAGS, _MODE)
             os.fchmod(self._descriptor, _MODE)
@@ -156,6 +158,15 @@ class Audit:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def _leads_to(path: Path, descriptor: int) -> bool:
+    try:
+        there = path.lstat()
+    except FileNotFoundError:
+        return False
+    held = os.fstat(descriptor)
+    return (there.st_dev, there.st_ino) == (held.st_dev, held.st_ino)
 
 
 def _end_line(path: Path, descriptor: int) -> None:

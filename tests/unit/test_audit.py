@@ -115,6 +115,23 @@ def test_what_was_only_noted_on_a_full_disk_is_written_in_order_later(
     audit.close()
 
 
+def test_a_log_that_was_moved_away_is_begun_anew(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    audit = make(path)
+    audit.record("one")
+    path.rename(tmp_path / "kept")
+    audit.record("two")
+    path.unlink()
+    audit.note("three")
+    assert [entry["event"] for entry in entries(path)] == ["three"]
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(AuditUnavailableError):
+        audit.record("four")
+    audit.close()
+    assert [entry["event"] for entry in entries(tmp_path / "kept")] == ["one"]
+
+
 def test_a_link_in_the_logs_place_is_not_followed(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("mine\n")
