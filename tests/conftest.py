@@ -10,6 +10,7 @@ from typing import Final
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support import cli_runs
 from tests.support.codex import cache_folder, work_folder
 from tests.support.leftovers import mark_run, marked_processes
 from tests.support.warm_cli import warm_commands
@@ -59,6 +60,12 @@ def warm(run_mark: str) -> Iterator[tuple[str, ...]]:
     del run_mark  # which the server does not take over
     with work_folder("warm") as folder, warm_commands(folder) as argv:
         yield argv
+
+
+@pytest.fixture
+def warm_runs(warm: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have `run_cli` run warm commands."""
+    monkeypatch.setattr(cli_runs, "_COMMAND", warm)
 
 
 @pytest.fixture(autouse=True)

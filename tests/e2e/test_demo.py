@@ -90,11 +90,12 @@ async def test_a_demo_that_is_stopped_leaves_nothing(
 
 
 @pytest.mark.codex
+@pytest.mark.usefixtures("warm_runs")
 async def test_a_demo_that_stays_can_be_typed_by_hand_until_it_is_stopped(
-    cache: Path,
+    cache: Path, warm: tuple[str, ...]
 ) -> None:
     with trio.fail_after(PATIENCE_S):
-        async with started(cache, "demo", "--stay") as process:
+        async with started(cache, *warm, "demo", "--stay") as process:
             seen = await told(process, "Ctrl-C here")
             assert "A second device is paired" not in seen
             desk, phone = re.findall(r"export THREADGATE_STATE_DIR=(\S+)", seen)
@@ -107,11 +108,12 @@ async def test_a_demo_that_stays_can_be_typed_by_hand_until_it_is_stopped(
 
 
 @pytest.mark.codex
+@pytest.mark.usefixtures("warm_runs")
 async def test_a_demo_that_told_its_story_can_stay_with_the_phone_paired(
-    cache: Path,
+    cache: Path, warm: tuple[str, ...]
 ) -> None:
     with trio.fail_after(in_time(LIMIT_S)):
-        async with started(cache, "demo", "--story", "--stay") as process:
+        async with started(cache, *warm, "demo", "--story", "--stay") as process:
             seen = await told(process, "Ctrl-C here")
             assert "This is what the model was sent" in seen
             phone = re.findall(r"export THREADGATE_STATE_DIR=(\S+)", seen)[1]
@@ -125,7 +127,7 @@ async def test_a_demo_that_told_its_story_can_stay_with_the_phone_paired(
 @asynccontextmanager
 async def started(cache: Path, *args: str) -> AsyncGenerator[trio.Process]:
     process = await trio.lowlevel.open_process(
-        command_line(*args), env=environ(cache), stdout=subprocess.PIPE
+        args, env=environ(cache), stdout=subprocess.PIPE
     )
     try:
         yield process

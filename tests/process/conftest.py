@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import cli_runs
 from tests.support.codex import work_folder
 
 
@@ -26,9 +25,3 @@ def folder() -> Iterator[Path]:
     """A folder outside the system's temp folder, where codex warns."""
     with work_folder("process") as made:
         yield made
-
-
-@pytest.fixture
-def warm_runs(warm: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have `run_cli` run warm commands."""
-    monkeypatch.setattr(cli_runs, "_COMMAND", warm)

@@ -23,6 +23,7 @@ from io import FileIO, TextIOWrapper
 from pathlib import Path
 from typing import Final
 
+from clients.cli import demo_actors
 from tests.support.leftovers import MARK_NAME
 
 _ROOT: Final = Path(__file__).parents[2]
@@ -42,14 +43,21 @@ def warm_commands(folder: Path) -> Generator[tuple[str, ...]]:
         assert server.stdout is not None
         assert server.stdout.readline() == b"ready\n"
         try:
-            yield (sys.executable, "-ISE", str(_START), str(path))
+            yield _beginning(str(path))
         finally:
             server.stdin.close()
+
+
+def _beginning(path: str) -> tuple[str, ...]:
+    return (sys.executable, "-ISE", str(_START), path)
 
 
 def serve(path: str) -> None:
     """Fork for each command until our input ends."""
     _load_all()
+    demo_actors._COMMAND = _beginning(
+        path
+    )  # a demo that is run warm types warm commands
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # minders are reaped by the kernel
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
