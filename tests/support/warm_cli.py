@@ -55,9 +55,7 @@ def _beginning(path: str) -> tuple[str, ...]:
 def serve(path: str) -> None:
     """Fork for each command until our input ends."""
     _load_all()
-    demo_actors._COMMAND = _beginning(
-        path
-    )  # a demo that is run warm types warm commands
+    vars(demo_actors)["_COMMAND"] = _beginning(path)  # a warm demo types warm ones
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # minders are reaped by the kernel
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
