@@ -55,7 +55,7 @@ def _beginning(path: str) -> tuple[str, ...]:
 def serve(path: str) -> None:
     """Fork for each command until our input ends."""
     _load_all()
-    vars(demo_actors)["_COMMAND"] = _beginning(path)  # a warm demo types warm ones
+    setattr(demo_actors, "_COMMAND", _beginning(path))  # noqa: B010 - also of a warm demo
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # minders are reaped by the kernel
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
