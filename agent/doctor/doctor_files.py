@@ -12,6 +12,7 @@ from typing import Final
 from agent.config import Config
 from agent.doctor.findings import Finding, Level, fail, ok, warn
 from agent.limits import BEGIN_BYTES, RESERVE_BYTES
+from agent.records.reserve import NAME as RESERVE
 from agent.state import AUDIT, DEVICES, IDENTITY, LEDGER
 
 _OTHERS: Final = 0o077
@@ -62,8 +63,9 @@ def look_at_disk(folder: Path) -> Finding:
         advice = f"look at {folder}"
         return fail("disk", f"its room cannot be told ({exc.strerror})", advice)
     room = disk.f_bavail * disk.f_frsize
+    laid_in = (folder / RESERVE).exists()
     advice = f"make room on the disk of {folder}"
-    if room < BEGIN_BYTES:
+    if room < BEGIN_BYTES + (0 if laid_in else RESERVE_BYTES):
         text = f"{room >> 10:,} KiB are free: threads can be read, nothing is sent"
         return fail("disk", text, advice)
     if room < 4 * RESERVE_BYTES:

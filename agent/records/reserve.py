@@ -20,7 +20,7 @@ from transport.errors import KeyFileError
 
 R = TypeVar("R")
 _LOG: Final = logging.getLogger(__name__)
-_NAME: Final = "reserve"
+NAME: Final = "reserve"
 _FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
 _REFUSED: Final = (OSError, KeyFileError, StorageError)
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
@@ -38,7 +38,7 @@ class Reserve:
     """The file `reserve` of a state folder. Any thread may use it."""
 
     def __init__(self, folder: Path, *, size: int = RESERVE_BYTES) -> None:
-        self._path = folder / _NAME
+        self._path = folder / NAME
         self._size = size
         self._alone = threading.Lock()
         self._there = False

@@ -78,6 +78,9 @@ def test_a_disk_without_room_fails_also_where_no_folder_is_made_yet(
     folder = tmp_path / "not" / "there"
     assert look_at_disk(folder).level is Level.OK
     monkeypatch.setattr("agent.doctor.doctor_files.RESERVE_BYTES", 2**62)
+    assert look_at_disk(folder).level is Level.FAIL, "none can be laid in"
+    folder.mkdir(parents=True)
+    (folder / "reserve").touch()
     assert look_at_disk(folder).level is Level.WARN
     monkeypatch.setattr("agent.doctor.doctor_files.BEGIN_BYTES", 2**62)
     found = look_at_disk(folder)
