@@ -3,6 +3,7 @@
 import signal
 import sqlite3
 from collections.abc import Callable
+from itertools import product
 
 import pytest
 import trio
@@ -41,6 +42,7 @@ from transport.protocol.threads import ThreadStatus
 from transport.protocol.turns import TextInput, TurnStartParams, TurnStatus
 
 pytestmark = pytest.mark.codex
+VERSIONS = locking_versions()[-2:]
 SECONDS = 977  # of a command that must not outlive anybody
 
 
@@ -123,22 +125,28 @@ async def kill(agent: ServedAgent, mark: str) -> None:
     await wait_gone(ours)
 
 
-@pytest.mark.parametrize("version", locking_versions()[-2:])
+MOMENTS: dict[str, Callable[[ClientEvent], bool]] = {
+    "in the middle": is_delta,
+    "needs a yes": is_question,
+    "runs long": is_command,
+    "says nothing": is_start,
+    "nearly done": is_whole,
+}
+QUICK = {
+    ("in the middle", VERSIONS[0]),
+    *((text, VERSIONS[-1]) for text in ("in the middle", "needs a yes", "runs long")),
+}
+
+
 @pytest.mark.parametrize(
-    ("text", "moment"),
+    ("text", "version"),
     [
-        ("in the middle", is_delta),
-        ("needs a yes", is_question),
-        ("runs long", is_command),
-        pytest.param("says nothing", is_start, marks=pytest.mark.long),
-        pytest.param("nearly done", is_whole, marks=pytest.mark.long),
+        pytest.param(*one, marks=() if one in QUICK else pytest.mark.long)
+        for one in product(MOMENTS, VERSIONS)
     ],
 )
 async def test_nothing_lives_on_and_the_next_agent_goes_on_where_it_was(
-    version: str,
-    text: str,
-    moment: Callable[[ClientEvent], bool],
-    run_mark: str,
+    text: str, version: str, run_mark: str
 ) -> None:
     with trio.fail_after(240):
         async with open_codex_home(*RULES) as home:
@@ -149,7 +157,7 @@ async def test_nothing_lives_on_and_the_next_agent_goes_on_where_it_was(
                 thread = await new_thread(client, home)
                 await send_to_end(client, thread, "one more", key="more")
                 params = send_params(thread, text, key="killed")
-                await run_into(client, params, moment)
+                await run_into(client, params, MOMENTS[text])
                 await kill(agent, run_mark)
             assert not lock_files(home.home)
             async with (
@@ -208,7 +216,7 @@ async def test_what_was_handed_and_not_answered_is_never_sent_again(
                 assert len(home.model.requests) == asked
 
 
-@pytest.mark.parametrize("version", locking_versions()[-2:])
+@pytest.mark.parametrize("version", VERSIONS)
 async def test_a_queued_message_that_was_handed_when_the_agent_died_is_not_sent_again(
     version: str, run_mark: str
 ) -> None:

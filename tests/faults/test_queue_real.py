@@ -25,6 +25,13 @@ from transport.protocol.queue import QueueListResult, WaitsFor
 from transport.protocol.threads import ThreadStatus
 
 pytestmark = pytest.mark.codex
+NEWEST_FIRST = [
+    locking_versions()[-1],
+    *(
+        pytest.param(version, marks=pytest.mark.long)
+        for version in locking_versions()[-2:-1]
+    ),
+]
 RULES = (Rule("in the middle", [[{"msg": "said"}, {"hold": "the rest"}]]),)
 
 
@@ -81,7 +88,7 @@ async def test_one_that_got_too_old_while_no_agent_ran_is_told_to_who_comes_late
             assert times_sent(home) == 0
 
 
-@pytest.mark.parametrize("version", locking_versions()[-2:])
+@pytest.mark.parametrize("version", NEWEST_FIRST)
 async def test_a_config_that_is_being_edited_is_waited_for(version: str) -> None:
     with trio.fail_after(240):
         async with open_codex_home(*RULES) as home:
@@ -117,7 +124,7 @@ async def test_a_config_that_is_being_edited_is_waited_for(version: str) -> None
                 assert (await waiting(client)).dropped == []
 
 
-@pytest.mark.parametrize("version", locking_versions()[-2:])
+@pytest.mark.parametrize("version", NEWEST_FIRST)
 async def test_a_backup_that_is_put_back_sends_nothing_twice(version: str) -> None:
     with trio.fail_after(240):
         async with open_codex_home(*RULES) as home:

@@ -291,6 +291,7 @@ async def test_an_sshd_that_refuses_is_told_in_its_own_words(
                 await check_status(through(house, device, f"ssh://{sshd.host}"))
 
 
+@pytest.mark.usefixtures("warm_runs")
 async def test_connect_via_is_kept_and_used(tmp_path: Path) -> None:
     with trio.fail_after(240):
         async with open_agent(tmp_path) as house, open_owner(house) as owner:
