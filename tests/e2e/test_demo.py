@@ -112,7 +112,7 @@ async def test_a_demo_that_stays_can_be_typed_by_hand_until_it_is_stopped(
 async def test_a_demo_that_told_its_story_can_stay_with_the_phone_paired(
     cache: Path, warm: tuple[str, ...]
 ) -> None:
-    with trio.fail_after(in_time(LIMIT_S)):
+    with trio.fail_after(PATIENCE_S):
         async with started(cache, *warm, "demo", "--story", "--stay") as process:
             seen = await told(process, "Ctrl-C here")
             assert "This is what the model was sent" in seen
