@@ -196,12 +196,15 @@ class Link:
 
     def _answer(self, frame: Frame) -> None:
         number = frame["id"]
-        waiting = self._pending.pop(number, None) if isinstance(number, int) else None
+        waiting = self._pending.get(number) if isinstance(number, int) else None
         if waiting is None:
             raise RemoteProtocolError("an answer to nothing")
-        waiting.result, waiting.error = _outcome(frame)
-        if waiting.result is not None and waiting.take is not None:
-            waiting.take(waiting.result)
+        result, error = _outcome(frame)
+        if result is not None and waiting.take is not None:
+            waiting.take(result)
+        # Only now: who asked is told of the loss where the answer was none.
+        del self._pending[number]
+        waiting.result, waiting.error = result, error
         waiting.done.set()
         self._room.release()
 

@@ -318,6 +318,30 @@ async def test_a_subscription_begun_without_a_connection_waits_for_one(
     assert first.verdict == "new"
 
 
+async def test_an_answer_that_is_none_is_a_loss_and_events_go_on(
+    autojump_clock: MockClock,
+) -> None:
+    async with connected() as world:
+        side = await world.session()
+        async with world.subscribed(side) as events:
+            await anext(events)
+            news = [notice(101 + number) for number in range(EVENTS_HELD)]
+            await side.tell(*news)
+            await wait_all_tasks_blocked()
+            assert (await seqs(events, EVENTS_HELD))[-1] == 100 + EVENTS_HELD
+
+            async def answer() -> None:
+                await side.answer(await side.request("events/subscribe"), {})
+                following = await world.session()
+                await following.subscribed(verdict="ok", then=[notice(5_000)])
+
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(answer)
+                with trio.fail_after(60):
+                    assert isinstance(await anext(events), Resumed)
+                    assert await seqs(events, 1) == [5_000]
+
+
 async def test_a_busy_consumer_lets_others_run() -> None:
     async with connected() as world:
         side = await world.session()
