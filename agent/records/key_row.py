@@ -71,9 +71,11 @@ def done_row(row: KeyRow, result: WireModel, *, turn: str | None, at: int) -> Ke
 
 
 def digest(method: str, params: Params) -> str:
-    """Return what makes two calls the same: method and params, key and patience aside."""
+    """Return what makes two calls the same: method and params, but for the key, for how
+    long it may wait, and for what is to be the newest turn: a repeat may name a later one.
+    """
     values = params.wire()
-    for name in ("requestKey", "waitMs"):
+    for name in ("requestKey", "waitMs", "expectedLastTurnId"):
         values.pop(name, None)
     canonical = json.dumps(values, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(f"{method}\0{canonical}".encode()).hexdigest()

@@ -48,6 +48,20 @@ async def test_what_was_done_is_told_even_where_nothing_could_be_done_now(
             await house.door.admission.start_turn(LOCAL, send(key=OTHER_KEY))
 
 
+async def test_a_repeat_that_names_a_later_turn_gets_the_answer_of_the_first(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with open_house(tmp_path) as house:
+        house.runtime.add("thr", "t1")
+        start = house.door.admission.start_turn
+        first = await start(LOCAL, send(expected="t1"))
+        assert first.turn is not None
+        assert await start(LOCAL, send(expected=first.turn.id)) == first
+        with pytest.raises(Conflict):  # a new one: it is looked at
+            await start(LOCAL, send(key=OTHER_KEY, expected="t1"))
+        assert sent(house.runtime) == [("go on", KEY)]
+
+
 async def test_an_answer_that_another_version_wrote_down_is_looked_for_in_the_thread(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
