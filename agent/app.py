@@ -58,14 +58,15 @@ AGENT_SOCKET: Final = "agent.sock"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """An Agent that serves. `tcp`: where it listens; `runtime`: whether codex runs, as the
-    owner is told; `stop`: does as the first signal."""
+    """An Agent that serves. `tcp`: where it listens; `locked`: whether it starts locked;
+    `runtime`: whether codex runs, as the owner is told; `stop`: does as the first signal."""
 
     admin_path: Path
     agent_path: Path
     tcp: tuple[str, ...]
     agent: AgentInfo
     agent_key: bytes
+    locked: bool
     runtime: RuntimeState
     stop: Callable[[], None]
 
@@ -304,6 +305,7 @@ async def _listen(
         tcp=tuple(addresses),
         agent=doors.edge.agent,
         agent_key=doors.identity.public,
+        locked=doors.locked(),
         runtime=door.supervisor.owner_state,
         stop=stop.set,
     )

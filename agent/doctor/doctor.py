@@ -8,6 +8,7 @@ import errno
 import platform
 import socket
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 import trio
@@ -26,6 +27,7 @@ from agent.doctor.findings import Finding, fail, ok, warn
 from agent.edge import own_version
 from agent.errors import ProcessTableError
 from agent.gate.engines import Foreign, Look, Programs
+from agent.gate.panic import LockFile
 from agent.gate.writers import WriterWatch
 from agent.lockfile import holder_of
 from transport.carriers import unix
@@ -47,6 +49,7 @@ async def examine(config: Config, environ: Mapping[str, str]) -> list[Finding]:
     """Return all findings, in the order in which a person mends things."""
     running = await _agent_runs(config)
     found = [system_finding(platform.system()), _agent(config, running=running)]
+    found += _lock(config.state_dir)
     found += [await trio.to_thread.run_sync(look_at_state, config)]
     found += [await trio.to_thread.run_sync(look_at_disk, config.state_dir)]
     found += [look_at_clock(config, now_ms=wall_ms(), oldest_ms=MADE_MS)]
@@ -83,6 +86,13 @@ def _agent(config: Config, *, running: bool) -> Finding:
         advice = "look again in a moment; else end that process and start it anew"
         return fail("agent", f"one runs and cannot be reached ({holder})", advice)
     return ok("agent", "none runs (`threadgate serve` starts one)")
+
+
+def _lock(folder: Path) -> list[Finding]:
+    if not LockFile(folder).is_there():
+        return []
+    text = "the owner has locked the Agent, or its next start: no device gets in"
+    return [warn("lock", text, "`threadgate unlock` lets paired devices in again")]
 
 
 def _ports(config: Config, *, running: bool) -> list[Finding]:

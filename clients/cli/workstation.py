@@ -137,6 +137,8 @@ async def _serve(screen: "Screen", config: "Config") -> None:
 def _announce(screen: "Screen", running: "Running") -> None:
     where = ", ".join(running.tcp) or "no network address (--tcp adds one)"
     screen.say(f"ready: {running.agent.name}, for devices at {where}")
+    if running.locked:
+        screen.note("it is locked: no device gets in; `threadgate unlock` ends that")
     if running.runtime.state != "ready":
         why = running.runtime.error or "it takes long to start"
         screen.note(f"codex does not run yet ({why}); `threadgate status` tells more")

@@ -18,6 +18,7 @@ from agent.doctor.doctor_files import (
     look_at_state,
 )
 from agent.doctor.findings import Finding, Level, redacted
+from agent.gate.at_rest import mark_locked
 from agent.gate.proctable import HERE
 from agent.lockfile import hold_folder
 from tests.support.agents import make_config, open_agent
@@ -154,6 +155,14 @@ async def test_an_agent_that_runs_is_seen_and_left_alone(tmp_path: Path) -> None
             assert "one runs" in (await named(config, "agent")).text
             found = await named(config, "port")
             assert (found.level, "by the Agent" in found.text) == (Level.OK, True)
+
+
+async def test_a_lock_is_named_with_the_command_that_ends_it(config: Config) -> None:
+    names = [one.name for one in await examine(config, ENVIRON)]
+    assert "lock" not in names
+    mark_locked(config.state_dir)
+    found = await named(config, "lock")
+    assert (found.level, "threadgate unlock" in found.advice) == (Level.WARN, True)
 
 
 async def test_an_agent_that_cannot_be_reached_is_told_from_none(
