@@ -37,7 +37,8 @@ def _say(screen: Screen, stage: Stage, *, paired: bool) -> None:
     screen.say()
     screen.say(bold("Your turn"))
     screen.say("All of this stays open. In a second terminal you are the workstation:")
-    _rows(screen, [*_setting(stage.desk), *([] if paired else pair)])
+    codex = ("CODEX_HOME", "THREADGATE_CODEX")  # `doctor` looks at these
+    _rows(screen, [*_setting(stage.desk, *codex), *([] if paired else pair)])
     screen.say("In a third one you are the phone:")
     _rows(screen, [*_setting(stage.phone), *([] if paired else connect), *look])
     screen.say("The scripted model knows these, and says anything else back to you:")
@@ -62,7 +63,8 @@ def _desktop(stage: Stage) -> list[str]:
     return [f"(CODEX_HOME={home} exec -a sleep {window} 600) &", "kill $!"]
 
 
-def _setting(actor: Actor) -> Iterator[str]:
-    yield f"export {STATE_DIR}={shlex.quote(actor.environ[STATE_DIR])}"
+def _setting(actor: Actor, *more: str) -> Iterator[str]:
+    for name in (STATE_DIR, *more):
+        yield f"export {name}={shlex.quote(actor.environ[name])}"
     if shutil.which("threadgate") is None:
         yield f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH"

@@ -27,7 +27,8 @@ MARK: Final = "SCRIPT:"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Where `match` is in the user's text, the n-th request plays `steps[n]`."""
+    """Where `match` is in the user's text, the n-th request for it in that thread plays
+    `steps[n]`."""
 
     match: str
     steps: Sequence[Sequence[Action]]
@@ -70,6 +71,11 @@ class ModelRequest:
 
     number: int
     body: Json
+
+    @property
+    def thread(self) -> str:
+        """Whose it is, as codex names it."""
+        return str(self.body.get("prompt_cache_key", ""))
 
     @property
     def texts(self) -> list[str]:

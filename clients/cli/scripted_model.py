@@ -47,7 +47,9 @@ class ScriptedModel:
     requests: list[ModelRequest] = field(default_factory=list[ModelRequest])
     picture: bytes = b""
     port: int = 0
-    _played: Counter[tuple[str, int]] = field(default_factory=Counter[tuple[str, int]])
+    _played: Counter[tuple[str, str, int]] = field(
+        default_factory=Counter[tuple[str, str, int]]
+    )
     _released: defaultdict[str, trio.Event] = field(
         default_factory=lambda: defaultdict(trio.Event)
     )
@@ -89,7 +91,7 @@ class ScriptedModel:
         steps = find_steps(text, self.rules)
         if steps is None:
             return request.number, [{"msg": f"You said: {text[-200:]}"}]
-        key = (text, len(users))
+        key = (request.thread, text, len(users))
         step = self._played[key]
         self._played[key] += 1
         done: Sequence[Action] = [{"msg": "done"}]

@@ -102,6 +102,9 @@ async def test_a_demo_that_stays_can_be_typed_by_hand_until_it_is_stopped(
             (pair,) = re.findall(r"threadgate (pair .+)", seen)
             await type_by_hand(Path(desk), Path(phone), pair.split())
             await open_and_close_the_desktop(Path(desk), seen)
+            theirs = dict(re.findall(r"export ([A-Z]+_[A-Z_]+)=(\S+)", seen)[:3])
+            ran = await run_cli("doctor", environ=environ(cache, **theirs))
+            assert ran.code == 0, ran.out
             process.send_signal(signal.SIGINT)
             assert await process.wait() == 128 + signal.SIGINT
     assert left_behind(cache) == []
@@ -180,8 +183,11 @@ async def type_by_hand(desk: Path, phone: Path, pair: list[str]) -> None:
             await offering.wait_for("Paired: phone")
         assert await offering.end() == 0
     breads = "Name six breads, one on each line."
-    ran = await run_cli("new", "--cwd", pair[-1], breads, environ=cli_environ(phone))
-    assert "6. Brioche" in ran.out, ran.out + ran.err
+    for _ in range(2):
+        ran = await run_cli(
+            "new", "--cwd", pair[-1], breads, environ=cli_environ(phone)
+        )
+        assert "6. Brioche" in ran.out, ran.out + ran.err
 
 
 async def connect_phone(phone: Path, code: bytes) -> None:
