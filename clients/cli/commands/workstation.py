@@ -75,7 +75,8 @@ def lock(
 ) -> None:
     """Hang up on every device, let none in, write nothing.
 
-    For a panic. It holds until `unlock`, also over a restart of the Agent.
+    For a panic. It holds until `unlock`, also over a restart of the Agent. What
+    devices had queued is dropped: `queue list` says which messages that were.
     """
     from clients.cli import entry, locking
 
