@@ -138,6 +138,14 @@ async def test_a_command_that_cannot_be_carried_out_ends_with_2(
     assert "Traceback" not in ran.err
 
 
+async def test_a_pairing_text_on_the_command_line_is_not_taken(state: Path) -> None:
+    with trio.fail_after(DEADLINE_S):
+        ran = await run_cli("connect", "TGATE:AAAA", environ=cli_environ(state))
+    assert ran.code == 2
+    assert "`threadgate connect` asks for it" in ran.err
+    assert "AAAA" not in ran.err
+
+
 async def test_without_anybody_to_talk_to_it_ends_with_3_and_says_what_to_do(
     state: Path,
 ) -> None:

@@ -11,8 +11,9 @@ from clients.cli.options import Archived, AsJson, Host, OneThread, ThreadArg
 group = typer.Typer()
 
 
-@group.command()
+@group.command(context_settings={"allow_extra_args": True})
 def connect(
+    context: typer.Context,
     name: Annotated[
         str | None,
         typer.Option(
@@ -37,6 +38,9 @@ def connect(
     """
     from clients.cli import asking, entry, pairing
 
+    if context.args:  # a shell would keep the text
+        wrong = "give no text here: `threadgate connect` asks for it"
+        raise typer.BadParameter(wrong)
     command = partial(pairing.connect, name=name, via=via)
     raise typer.Exit(entry.run_with_text(command, asking.read_pairing_text))
 
