@@ -5,6 +5,7 @@ and says when to try again. Scripts go by the code.
 """
 
 import errno
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -36,6 +37,9 @@ from transport.patience import OWNERS
 from transport.protocol.gateway import GateReason, GateState, Writer
 
 MESSAGE_LIMIT: Final = 600  # characters of one error line
+_AGAIN: Final = re.compile(  # what a sentence of an Agent may end with
+    r"[:;,.]? (?:then )?try again(?: later| in a moment)?$", re.IGNORECASE
+)
 UNWRITABLE: Final = frozenset(  # a full disk, under stdout or a file of ours
     {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 )
@@ -168,13 +172,18 @@ def refusal_text(refusal: Refusal, clock: Clock) -> str:
         case Conflict() if refusal.data.get("what") in {"queue", "goal"}:
             return f"{_sentence(refusal)} (`--allow-pending` sends all the same)"
         case _ if refusal.retryable:
-            return f"{_sentence(refusal)}; {_retry(refusal)}"
+            return _with_retry(refusal)
         case _:
             return _sentence(refusal)
 
 
 def _sentence(refusal: Refusal) -> str:
     return one_line(refusal.message).rstrip(".") or str(refusal.code)
+
+
+def _with_retry(refusal: Refusal) -> str:
+    """When to try again is said once, by the number that comes with the refusal."""
+    return f"{_AGAIN.sub('', _sentence(refusal))}; {_retry(refusal)}"
 
 
 def _retry(refusal: Refusal) -> str:
@@ -186,8 +195,7 @@ def _retry(refusal: Refusal) -> str:
 def _unavailable(refusal: Refusal, clock: Clock) -> str:
     gate = _model(GateState, refusal.data.get("gate"))
     if gate is None or gate.writer is None or gate.reason is None:
-        retry = f"; {_retry(refusal)}" if refusal.retryable else ""
-        return f"{_sentence(refusal)}{retry}"
+        return _with_retry(refusal) if refusal.retryable else _sentence(refusal)
     who = writer_text(gate.writer, clock)
     why = {
         GateReason.DESKTOP_ACTIVE: f"{who} is the writer",

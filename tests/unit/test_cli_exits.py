@@ -135,6 +135,25 @@ def test_what_cannot_be_sent_is_a_matter_of_usage_and_names_the_field() -> None:
         assert (end.code, end.message) == (ExitCode.USAGE, told)
 
 
+@pytest.mark.parametrize(
+    ("words", "retry_after_ms", "told"),
+    [
+        ("It is started anew: try again in a moment.", 1_000, "It is started anew"),
+        ("Codex has too much to do right now. Try again.", 2_000, None),
+        ("Codex is busy; try again.", None, "Codex is busy"),
+        ("Make room there, then try again.", None, "Make room there"),
+        ("What was to try again was not", 1_000, "What was to try again was not"),
+    ],
+)
+def test_that_it_may_be_tried_again_is_said_once(
+    words: str, retry_after_ms: int | None, told: str | None
+) -> None:
+    message = ended(Overloaded(words, retry_after_ms=retry_after_ms)).message
+    when = "later" if retry_after_ms is None else f"in {retry_after_ms // 1_000} s"
+    begins = told or "Codex has too much to do right now"
+    assert message == f"{begins}; try again {when}"
+
+
 def test_a_hostile_message_stays_one_plain_line() -> None:
     message = ended(NotFound("no\x1b[2J\nsuch\u202e thread " + "x" * 2_000)).message
     assert message.startswith("no such thread x")
