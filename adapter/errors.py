@@ -33,6 +33,8 @@ class ChildExitedError(AdapterError):
         self.stderr = stderr
 
     def __str__(self) -> str:
+        if self.returncode is not None and self.returncode < 0:
+            return f"{self.name} was killed by signal {-self.returncode}"
         return f"{self.name} ended with {self.returncode}"
 
     @property

@@ -304,10 +304,10 @@ async def test_a_writers_death_is_logged_and_told_without_what_codex_logged(
         await wait_all_tasks_blocked()
         house.runtime.readers[0].die()
         await wait_all_tasks_blocked()
-        assert "codex writer ended with -9" in caplog.text
+        assert "codex writer was killed by signal 9" in caplog.text
         assert LAST_WORDS not in caplog.text
         assert LAST_WORDS not in str(house.events)
-        assert "codex reader ended with -9" in str(house.events)
+        assert "codex reader was killed by signal 9" in str(house.events)
 
 
 async def test_a_fault_in_a_writer_is_logged_by_its_place_alone(

@@ -26,6 +26,7 @@ KNOWN: dict[str, str] = {"folder": CANARY}
 def test_the_log_of_a_child_is_kept_and_not_said() -> None:
     error = ChildExitedError("codex writer", 101, f"INFO start\nrunning {CANARY}\n")
     assert str(error) == "codex writer ended with 101"
+    assert str(ChildExitedError("r", -9)) == "r was killed by signal 9"
     assert error.last_words == f"running {CANARY}"
     assert ChildExitedError("codex writer", 0).last_words == ""
 
