@@ -70,10 +70,14 @@ class Subscription:
         self._view = replace(view, threads=self._view.threads, deltas=self._view.deltas)
         return self._place(Verdict.GAP, None)
 
-    def stop(self) -> None:
-        """Be empty again."""
-        self._view = None
+    def silence(self) -> None:
+        """Tell nothing more; what was chosen is kept for `change`."""
         self.position = None
+
+    @property
+    def threads(self) -> frozenset[str] | None:
+        """Which threads were chosen; None: all (or nothing is subscribed)."""
+        return None if self._view is None else self._view.threads
 
     @property
     def behind(self) -> bool:

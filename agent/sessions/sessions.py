@@ -160,12 +160,18 @@ class Session:
             )
         )
         if "read" not in rights.caller.scopes:
-            self._voice.subscription.stop()
+            self._voice.subscription.silence()
             self._edge.left(self)
         elif rights.epoch != seen_before:
-            place = self._voice.subscription.change(self._view(None, deltas=True))
-            if place is not None:  # an old cursor and old items are worth nothing now
-                self._voice.tell_gap(place)
+            self._see_otherwise()
+
+    def _see_otherwise(self) -> None:
+        """An old cursor and old items are worth nothing now; nor is it silent any more."""
+        subscription = self._voice.subscription
+        place = subscription.change(self._view(None, deltas=True))
+        if place is not None:
+            self._voice.tell_gap(place)
+            self._edge.wanted(self, subscription.threads)
 
     # What handlers ask of a session (router.Desk)
 

@@ -1,6 +1,7 @@
 """Events of a session: order, deltas that wait for company, gaps, and rights that change."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import trio
@@ -186,6 +187,35 @@ async def test_a_device_that_may_not_read_any_more_hears_nothing_more(
     assert "seq" not in await peer.receive()
     assert (await peer.call("thread/list"))["error"]["code"] == "forbidden"
     assert peer.others == []
+
+
+async def test_a_device_that_may_read_again_hears_on_behind_a_gap(
+    nursery: trio.Nursery, autojump_clock: MockClock
+) -> None:
+    bench = Bench(nursery)
+    wanted: list[frozenset[str] | None] = []
+    bench.edge = replace(
+        bench.edge, wanted=lambda _one, threads: wanted.append(threads)
+    )
+    peer = await bench.connect()
+    await peer.subscribe(threads=["th"])
+    (session,) = bench.table
+    session.change(make_rights(scopes=frozenset({"write"}), epoch="e1.1"))
+    bench.feed.emit(opened("th", "i"))
+    bench.feed.emit(notice("unheard"))
+    session.change(make_rights(epoch="e1.2"))
+    bench.feed.emit(notice("heard"))
+    told = [await peer.receive() for _ in range(4)]
+    assert [one["event"] for one in told] == [
+        "session/changed",
+        "session/changed",
+        "gap",
+        "notice",
+    ]
+    assert told[2]["data"]["epoch"] == "e1.2"
+    assert [one["ref"] for one in told[2]["data"]["open"]] == [1]
+    assert told[3]["data"]["code"] == "heard"
+    assert wanted == [frozenset({"th"})] * 2, "its threads are followed again"
 
 
 async def test_a_session_that_falls_out_of_the_ring_gets_a_gap_and_goes_on(
