@@ -68,6 +68,7 @@ class Voice:
         self._unsent = unsent
         self._held = 0  # bytes of answers that wait or are being written
         self._over = False
+        self._lost = False
 
     def answer(self, frame: bytes) -> None:
         """Say an answer."""
@@ -102,9 +103,14 @@ class Voice:
             self._farewell = farewell
             self._bell.set()
 
+    @property
+    def full(self) -> bool:
+        """Whether so much waits for a peer that takes it that it is not to be read."""
+        return self._outbox.full and not self._lost
+
     async def wait_room(self) -> None:
         """Return when not too much waits: who asks and does not read is not read."""
-        while self._outbox.full:
+        while self.full:
             self._written = trio.Event()
             await self._written.wait()
 
@@ -175,6 +181,8 @@ class Voice:
             _LOG.info("a session takes nothing: closed")
             self.end(CloseCode.TOO_SLOW, None)
         except TransportError:
+            self._lost = True
+            self._written.set()
             await trio.sleep_forever()  # the reader finds out why, and ends it
 
     async def _say_goodbye(self) -> None:

@@ -104,6 +104,7 @@ class Session:
         self._scope = trio.CancelScope()
         self._gone = trio.Event()
         self._time = Timekeeping(edge.limits, now=trio.current_time())
+        self._unread_at = float("-inf")
 
     @property
     def device_id(self) -> str:
@@ -284,6 +285,10 @@ class Session:
 
     def _seen(self) -> Seen:
         channel = self._channel
+        if self._voice.full:  # it is not read, but takes what it is sent, so it lives
+            self._unread_at = trio.current_time()
         return Seen(
-            heard_at=channel.heard_at, sent_at=channel.sent_at, opened=self.opened
+            heard_at=max(channel.heard_at, self._unread_at),
+            sent_at=channel.sent_at,
+            opened=self.opened,
         )

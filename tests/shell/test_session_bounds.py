@@ -1,5 +1,6 @@
 """A client that asks much and takes nothing: it is bounded, and nobody else waits for it."""
 
+from itertools import count
 from typing import Any
 
 import trio
@@ -83,6 +84,70 @@ async def test_a_client_that_asks_and_does_not_read_is_not_read_either(
             await peer.send({"id": number, "method": "gateway/status"})
     assert patience.cancelled_caught, "nobody takes what it asks for in the end"
     assert 0 < served <= 20
+
+
+class SlowLine(trio.abc.SendStream):
+    """Takes 6,400 bytes a second."""
+
+    def __init__(self, there: trio.abc.SendStream) -> None:
+        self._there = there
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        await trio.sleep(len(data) / 6_400)
+        await self._there.send_all(data)
+
+    async def wait_send_all_might_not_block(self) -> None:
+        await self._there.wait_send_all_might_not_block()
+
+    async def aclose(self) -> None:
+        await self._there.aclose()
+
+
+async def test_a_client_on_a_slow_line_gets_all_that_it_asked_for(
+    nursery: trio.Nursery,
+    autojump_clock: MockClock,
+) -> None:
+    bench = Bench(nursery)
+
+    async def handle(_call: Call, _params: NoParams) -> WireModel:
+        return Large()
+
+    bench.handlers["gateway/status"] = handle
+    ours, theirs = trio.testing.memory_stream_pair()
+    slow = trio.StapledStream(SlowLine(ours.send_stream), ours.receive_stream)
+    peer = await bench.connect(streams=(slow, theirs))
+
+    async def keep_alive() -> None:
+        for number in count():
+            await trio.sleep(14)
+            await peer.send({"ping": number})
+
+    nursery.start_soon(keep_alive)
+    for number in range(100, 108):
+        await peer.send({"id": number, "method": "gateway/status"})
+    for number in range(100, 108):
+        assert "result" in await peer.answer(number)
+    assert len(bench.table) == 1
+
+
+async def test_a_session_whose_line_breaks_while_much_waits_for_it_ends_at_once(
+    nursery: trio.Nursery,
+    autojump_clock: MockClock,
+) -> None:
+    bench = Bench(nursery)
+
+    async def handle(_call: Call, _params: NoParams) -> WireModel:
+        return Large()
+
+    bench.handlers["gateway/status"] = handle
+    ours, theirs = trio.testing.lockstep_stream_pair()
+    peer = await bench.connect(streams=(ours, theirs))
+    for number in (100, 101):
+        await peer.send({"id": number, "method": "gateway/status"})
+    await trio.testing.wait_all_tasks_blocked()
+    await theirs.aclose()
+    await trio.testing.wait_all_tasks_blocked()
+    assert len(bench.table) == 0
 
 
 async def test_a_device_with_many_sessions_has_its_share_of_the_reader_and_no_more(
