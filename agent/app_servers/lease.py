@@ -34,7 +34,7 @@ class Lease:
         self.renamed: str | None = None  # beside the writer, which was not told
         self.has_goal = False
         self.goal_by: str | None = None  # the device whose goal may begin turns here
-        self.children: set[str] = set()
+        self.children: dict[str, str | None] = {}  # whose turn began in this of ours
         self.changes = Changes()
         self.ended = trio.Event()
         self.lost = False
@@ -69,7 +69,13 @@ class Lease:
     def meet(self, child: str) -> None:
         """Note a sub-agent: what happens in its thread is this lease's, too."""
         if len(self.children) < CHILDREN:
-            self.children.add(child)
+            self.children.setdefault(child, None)
+
+    def child_began(self, child: str) -> None:
+        """Note in which turn of its own thread a sub-agent has begun to work."""
+        if self.writer is not None and child in self.children:
+            its = self.writer.running_turn_id or self.writer.last_turn_id
+            self.children[child] = its
 
     @property
     def settings(self) -> EffectiveSettings:

@@ -60,6 +60,8 @@ class LeaseEvents:
     def _with_ours(self, lease: Lease, event: Emitted) -> Emitted:
         """Put our side of a thread (mode, lease) into what the runtime tells of it."""
         data = event.data
+        if isinstance(data, TurnStarted) and data.turn.thread_id != lease.thread_id:
+            lease.child_began(data.turn.thread_id)
         if isinstance(data, TurnStarted) and data.turn.thread_id == lease.thread_id:
             self._went_on(lease, data.turn.id)
             if not lease.has_goal:

@@ -4,7 +4,7 @@ PROTOCOL.md section 4.
 """
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -107,11 +107,11 @@ class TurnInterrupt:
         that would begin further ones."""
         stops: dict[str, Callable[[], Awaitable[None]]] = {}
         for lease in self._way.leases.held():
-            turn_id = lease.started_writer.running_turn_id
-            if turn_id and self._way.starter_of(turn_id, lease) == device_id:
-                stops[turn_id] = partial(self._put_an_end, lease, turn_id)
-            elif lease.has_goal and lease.goal_by == device_id:
+            if lease.has_goal and lease.goal_by == device_id:
                 stops[lease.key] = partial(self._end_goal, lease)
+            for turn_id, began_in in _running(lease):
+                if self._way.starter_of(began_in, lease) == device_id:
+                    stops[turn_id] = partial(self._put_an_end, lease, turn_id)
         return stops
 
     async def _put_an_end(self, lease: Lease, turn_id: str) -> None:
@@ -132,3 +132,16 @@ class TurnInterrupt:
         turn_id = lease.started_writer.running_turn_id
         if turn_id and self._way.starter_of(turn_id, lease) in (None, goal_by):
             await self._put_an_end(lease, turn_id)  # it has just begun
+
+
+def _running(lease: Lease) -> Iterator[tuple[str, str]]:
+    """Yield each turn that is to be stopped by itself, and in which of the lease's own
+    thread it began: a sub-agent may work on when that has ended."""
+    writer = lease.started_writer
+    own = writer.running_turn_id
+    if own is not None:
+        yield own, own
+    for child, began_in in lease.children.items():
+        turn_id = writer.running_turn_of(child)
+        if turn_id and began_in and began_in != own:
+            yield turn_id, began_in

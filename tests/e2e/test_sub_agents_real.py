@@ -7,13 +7,13 @@ import pytest
 import trio
 
 from clients.cli.scripted_answers import Rule
-from tests.support.agents import client_info, pair_device
+from tests.support.agents import client_info, open_owner, pair_device
 from tests.support.codex import codex_binaries, each_version, open_codex_home
 from tests.support.foreign import open_foreign
 from tests.support.real_agent import open_real_agent, send_params
 from transport.client import Client, EventSeen, Resumed, open_client
 from transport.errors import NotFound
-from transport.protocol import approvals, threads
+from transport.protocol import admin, approvals, threads
 from transport.protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -23,11 +23,13 @@ from transport.protocol.events import (
 from transport.protocol.methods import (
     APPROVAL_ANSWER,
     APPROVAL_LIST,
+    DEVICE_REVOKE,
     THREAD_LIST,
     THREAD_READ,
     TURN_START,
 )
 from transport.protocol.threads import ThreadStatus
+from transport.protocol.turns import TurnStatus
 
 pytestmark = pytest.mark.codex
 
@@ -50,6 +52,16 @@ RULES = (
         [
             [call("spawn_agent", "multi_agent_v1", message="Watch the dough.")],
             [{"hold": "root"}, {"msg": "The child watches."}],
+        ],
+    ),
+)
+WORKS_ON = (
+    Rule("Knead the dough.", [[{"hold": "kid"}]]),
+    Rule(
+        "Bake on.",
+        [
+            [call("spawn_agent", "multi_agent_v1", message="Knead the dough.")],
+            [{"msg": "The child kneads."}],
         ],
     ),
 )
@@ -139,3 +151,36 @@ async def test_a_sub_agent_asks_who_sees_its_root_and_nobody_else(version: str) 
                     home.model.release("root")
                     ended = await first(events, TurnCompleted)
                     assert ended.thread_id == root
+
+
+@each_version
+async def test_a_sub_agent_that_works_on_alone_is_stopped_with_its_device(
+    version: str,
+) -> None:
+    """The turn in which the device had it begin has ended by then."""
+    with trio.fail_after(240):
+        async with open_codex_home(*WORKS_ON) as home:
+            async with open_foreign(codex_binaries()[version], home.environ) as other:
+                root = await other.start_thread(home.workspace, "hello")
+            async with open_real_agent(home, version=version) as house:
+                device = await pair_device(
+                    house, scopes=("read", "write"), only=[home.workspace]
+                )
+                async with (
+                    open_owner(house) as owner,
+                    owner.subscribe([root], deltas=False) as events,
+                ):
+                    async for event in events:
+                        if isinstance(event, Resumed):
+                            break
+                    async with open_client(house.target(device), client_info()) as one:
+                        send = send_params(root, "Bake on.", key="b", wait_ms=60_000)
+                        await one.call(TURN_START, send, timeout_s=90)
+                    await home.model.wait_held("kid")
+                    assert (await first(events, TurnCompleted)).thread_id == root
+                    put_out = admin.DeviceRevokeParams(device_id=device.id, stop=True)
+                    await owner.call(DEVICE_REVOKE, put_out, timeout_s=110)
+                    ended = (await first(events, TurnCompleted)).data
+                    assert isinstance(ended, TurnCompleted)
+                    assert ended.turn.thread_id != root
+                    assert ended.turn.status is TurnStatus.INTERRUPTED

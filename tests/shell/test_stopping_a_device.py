@@ -62,7 +62,7 @@ async def test_a_turn_that_its_goal_has_begun_is_stopped(
         writer = await with_goal(house)
         writer.begin_turn(["towards the goal"], client_key="")
         assert await put_out(house, "d2") == 0
-        assert await put_out(house) == 1
+        assert await put_out(house) == 2, "the turn, and the goal"
         assert writer.running_turn_id is None
 
 
