@@ -194,6 +194,6 @@ class MessageQueue:
 def _not_there(queue_id: str) -> NotFound:
     return NotFound(
         "No such message waits: it was sent, dropped or taken back. "
-        "`threadgate queue` lists those that do.",
+        "`threadgate queue list` shows those that do.",
         data={"kind": "queue", "id": queue_id},
     )

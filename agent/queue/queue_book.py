@@ -66,8 +66,8 @@ class QueueBook:
         for limit, whose, waiting in self._shares(thread_id, device_id):
             if waiting >= limit:
                 raise Overloaded(
-                    f"{limit} messages{whose} wait already. Take one back (queue/delete), "
-                    "or wait until one was delivered.",
+                    f"{limit} messages{whose} wait already. Take one back (`threadgate "
+                    "queue delete`), or wait until one was sent.",
                     data={"limit": limit},
                 )
 

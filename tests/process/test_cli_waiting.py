@@ -140,6 +140,7 @@ async def test_the_queue_says_what_waits_for_what_and_gives_back(state: Path) ->
     shown = printed(screen)
     assert "message 1" in shown
     assert "running turn" in shown
+    assert "waits behind the one before it" in shown
     assert "theirs" in shown
     assert "for Codex, which refuses for now: config.toml:3: no" in shown
     assert "kept for a day" in shown

@@ -77,6 +77,8 @@ def _dropped(one: DroppedMessage, clock: Clock) -> list[Line]:
 
 def _queued(one: QueuedMessage, clock: Clock) -> Line:
     why = _WAITS.get(one.waits_for) if one.waits_for else None
+    if why is None and one.position > 1:
+        why = "behind the one before it"
     return line(
         Span(one.queue_id[:_ID], "name"),
         dim(f"  {one_line(one.thread_id, 40)}  {clock.time(one.created_at)}  "),
