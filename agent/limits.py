@@ -19,7 +19,8 @@ VERSIONS_KEPT: Final = 64  # binaries whose version is remembered
 ANCESTORS: Final = 16  # how far up a process's parents are read
 WRITER_RETRY_MS: Final = 5_000  # people close a desktop in seconds, not in ms
 GONE_RETRY_MS: Final = 300  # the second look of GONE_S confirms
-RUNTIME_RETRY_MS: Final = 1_000
+LOCK_RETRY_MS: Final = 5_000  # … or leave a thread elsewhere
+RUNTIME_RETRY_MS: Final = 1_000  # a reader that died is there again
 
 # Leases
 WRITERS: Final = 4  # 151 MB each; more at once than a person follows

@@ -32,7 +32,12 @@ from adapter.errors import (
     told_to_all,
 )
 from adapter.limits import ANSWER_BYTES
-from agent.limits import STORAGE_RETRY_MS, WRITER_RETRY_MS
+from agent.limits import (
+    LOCK_RETRY_MS,
+    RUNTIME_RETRY_MS,
+    STORAGE_RETRY_MS,
+    WRITER_RETRY_MS,
+)
 from transport.errors import (
     CodexUnavailable,
     Conflict,
@@ -59,7 +64,6 @@ from transport.protocol.turns import Turn
 
 _MESSAGE = 2_000  # characters of a runtime's own words (PROTOCOL.md section 7)
 _STARVED = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-LOCK_RETRY_MS = 5_000
 _ASK_THERE = "who asks at the workstation is told why"
 _ODD = "Codex answered in a way that we do not understand"
 
@@ -191,9 +195,11 @@ def _down(message: str, *, at_ms: int) -> CodexUnavailable:
         state=GatePosition.READ_ONLY,
         reason=GateReason.RUNTIME_DOWN,
         since=at_ms,
-        retry_after_ms=1_000,
+        retry_after_ms=RUNTIME_RETRY_MS,
     )
-    return CodexUnavailable(message, data={"gate": gate.wire()}, retry_after_ms=1_000)
+    return CodexUnavailable(
+        message, data={"gate": gate.wire()}, retry_after_ms=RUNTIME_RETRY_MS
+    )
 
 
 def failed_before(exc: AdapterError, *, thread_id: str, at_ms: int) -> Refusal:
