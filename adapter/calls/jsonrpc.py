@@ -21,6 +21,7 @@ RequestId = int | str
 
 NEWLINE: Final = b"\n"
 SHOWN: Final = 200  # bytes of a garbled line that are kept
+_CODE: Final = 2**63  # a code has 64 bits at most, or is none
 HEAD: Final = 512  # bytes of a line that is not kept, by which it is told what it was
 # As Codex writes them, and in no other order: what stands behind `params` is not seen.
 _ANSWER: Final = re.compile(rb'\s*\{"id":(\d{1,18}),"result":')
@@ -274,7 +275,9 @@ def _read_error(error: object) -> tuple[int, str]:
         return 0, str(error)[:SHOWN]
     fields = cast("dict[str, object]", error)
     code = fields.get("code")
-    return code if _is_int(code) else 0, str(fields.get("message", ""))
+    if not _is_int(code) or abs(code) >= _CODE:
+        code = 0
+    return code, str(fields.get("message", ""))
 
 
 def _is_int(value: object) -> TypeGuard[int]:

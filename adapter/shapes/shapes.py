@@ -20,6 +20,7 @@ MISFITS: Final = (KeyError, TypeError, AttributeError, ValueError)
 
 _ID: Final = re.compile(ID_PATTERN)
 _LATEST: Final = 2**53 // 1000  # seconds: the largest number that all JSON readers keep
+_WORD: Final = 2**63  # Codex's whole numbers have 64 bits, and the wire carries no more
 
 
 class MisfitError(ValueError):
@@ -82,9 +83,11 @@ def maybe_word(value: object) -> str | None:
 
 
 def whole(value: object) -> int:
-    """Return an integer; true and false are none."""
+    """Return an integer of 64 bits; true and false are none."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise MisfitError(f"a number was expected, not {type(value).__name__}")
+    if not -_WORD <= value < _WORD:
+        raise MisfitError("a number of more than 64 bits")
     return value
 
 

@@ -138,7 +138,7 @@ class Calls:
     async def _run(self, request: Request, call: Call) -> None:
         try:
             result = await self._carry_out(request, call)
-            answer = self._packed_answer(request.id, result)
+            answer = self._packed({"id": request.id, "result": result})
         except Refusal as refusal:
             if isinstance(refusal, InvalidParams | MethodNotFound):
                 self._count_invalid()
@@ -167,11 +167,11 @@ class Calls:
                 "What this device may see was changed meanwhile; ask again."
             )
 
-    def _packed_answer(self, call_id: int, result: Mapping[str, Any]) -> bytes:
-        answer = pack({"id": call_id, "result": result})
-        if len(answer) > self._limits.frame_out:
-            raise LocalProtocolError(f"an answer of {len(answer)} bytes")
-        return answer
+    def _packed(self, answer: Mapping[str, Any]) -> bytes:
+        packed = pack(answer)
+        if len(packed) > self._limits.frame_out:
+            raise LocalProtocolError(f"an answer of {len(packed)} bytes")
+        return packed
 
     def _told(self, refusal: Refusal) -> Refusal:
         """Codex's words and the paths in them are for the workstation alone."""
@@ -180,7 +180,15 @@ class Calls:
         return refusal
 
     def _refuse(self, call_id: int, refusal: Refusal) -> None:
-        self._answer(call_id, pack({"id": call_id, "error": refusal.wire()}))
+        told = refusal.wire()
+        try:
+            answer = self._packed({"id": call_id, "error": told})
+        except (
+            LocalProtocolError
+        ):  # what it quotes fits no frame: the no is told without
+            told.pop("data", None)
+            answer = self._packed({"id": call_id, "error": told})
+        self._answer(call_id, answer)
 
     def _refuse_early(self, call_id: int, refusal: Refusal) -> None:
         """Refuse what was not started: one with its id may be in flight."""

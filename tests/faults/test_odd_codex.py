@@ -27,7 +27,7 @@ from transport.protocol.events import (
     RuntimeChanged,
     TurnStarted,
 )
-from transport.protocol.items import AgentMessage
+from transport.protocol.items import AgentMessage, Command
 from transport.protocol.methods import (
     APPROVAL_ANSWER,
     THREAD_LIST,
@@ -95,6 +95,31 @@ async def test_noise_between_the_messages_of_a_turn_is_left_out_and_said_once() 
             assert item.text == "all"
             assert run.ear.notices().count("unknownMessage") == 3
             run.ear.check_ends()
+
+
+async def test_a_number_that_no_client_could_read_is_left_out_and_harms_nobody() -> (
+    None
+):
+    huge = 2**70
+    play = [
+        *STARTED,
+        begun(COMMAND),
+        ended({**COMMAND, "status": "completed", "exitCode": huge}),
+        *ENDS,
+    ]
+    refusal: Step = {"error": {"code": huge, "message": "no"}}
+    with trio.fail_after(240):
+        async with open_faulty(turn__start=[[refusal]]) as run:
+            with pytest.raises(RuntimeFailure) as refused:
+                await run.client.call(TURN_START, send(), timeout_s=20)
+            assert refused.value.data["code"] == 0
+            await run.ear.wait_free()
+            run.play(turn__start=[play])
+            await run.client.call(TURN_START, send(), timeout_s=20)
+            assert await completes(run) is TurnStatus.COMPLETED
+            (item,) = [one.item for one in run.ear.data(ItemCompleted)]
+            assert isinstance(item, Command)
+            assert item.exit_code is None
 
 
 async def test_what_codex_says_twice_happens_once() -> None:

@@ -10,9 +10,10 @@ from agent.sessions.router import Call
 from tests.support.edge import (
     Bench,
     Nothing,
+    make_rights,
     open_params,
 )
-from transport.errors import CloseCode, NotFound
+from transport.errors import CloseCode, Conflict, NotFound
 from transport.protocol.base import NoParams, WireModel
 
 
@@ -160,6 +161,26 @@ async def test_an_answer_above_the_frame_size_is_a_fault_of_ours(
     bench.handlers["gateway/status"] = handle
     peer = await bench.connect()
     assert (await peer.call("gateway/status"))["error"]["code"] == "internal"
+
+
+@pytest.mark.parametrize("odd", [2**70, "x" * 1_100_000], ids=["number", "size"])
+async def test_a_refusal_that_quotes_what_fits_no_frame_is_told_without_it(
+    odd: object, nursery: trio.Nursery
+) -> None:
+    bench = Bench(nursery)
+
+    async def refuse(_call: Call, _params: Any) -> WireModel:
+        raise Conflict("Not like that.", data={"what": odd})
+
+    bench.handlers["turn/interrupt"] = refuse
+    peer = await bench.connect(make_rights(scopes=frozenset({"read", "write"})))
+    params = {"threadId": "t", "turnId": "u", "requestKey": "k" * 16}
+    error = (await peer.call("turn/interrupt", params))["error"]
+    assert error == {
+        "code": "conflict",
+        "message": "Not like that.",
+        "retryable": False,
+    }
 
 
 async def test_a_refusal_reaches_the_client_as_the_handler_said_it(
