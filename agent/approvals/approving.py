@@ -52,11 +52,12 @@ _UNANSWERED: Final = (ApprovalState.EXPIRED, ApprovalState.WITHDRAWN)
 
 
 class Approving:
-    """`approval/answer`."""
+    """`approval/answer`. `handler_nursery` writes down what nobody decided."""
 
     def __init__(
         self,
         *,
+        handler_nursery: trio.Nursery,
         leases: LeaseRegistry,
         keeper: GateKeeper,
         approvals: Approvals,
@@ -71,6 +72,8 @@ class Approving:
         self._audit = audit
         self._now_ms = now_ms
         self._run = run
+        self._nursery = handler_nursery
+        self._is_writing = False
         leases.listen(self._saw)
 
     async def answer(
@@ -194,7 +197,10 @@ class Approving:
             raise storage_failed("audit log") from exc
 
     def _saw(self, event: RuntimeEvent) -> None:
-        """Keep the ends: late answers are told, and what nobody decided is on record."""
+        """Keep the ends: late answers are told, and what nobody decided is on record.
+
+        Whoever tells of them reads Codex's output, and waits for no disk.
+        """
         if not isinstance(event, Emitted) or not isinstance(
             event.data, ApprovalResolved
         ):
@@ -202,13 +208,23 @@ class Approving:
         approval = event.data.approval
         self._decided.keep(approval)
         if approval.state in _UNANSWERED:
-            self._audit.note(
+            self._audit.leave(
                 f"approval/{approval.state}",
                 thread=approval.thread_id,
                 approval=approval.id,
                 kind=str(approval.kind),
                 sent=approval.sent,
             )
+            if not self._is_writing:
+                self._is_writing = True
+                self._nursery.start_soon(self._write_what_is_left)
+
+    async def _write_what_is_left(self) -> None:
+        try:
+            while self._audit.is_left:
+                await self._run(self._audit.catch_up)
+        finally:
+            self._is_writing = False
 
 
 def _effect(approval: Approval, choice: str) -> ChoiceEffect:

@@ -85,6 +85,7 @@ def _approving(
     given: Given, ground: Ground, approvals: Approvals, decided: Decided
 ) -> Approving:
     return Approving(
+        handler_nursery=given.handler_nursery,
         leases=ground.leases,
         keeper=ground.keeper,
         approvals=approvals,

@@ -52,6 +52,7 @@ class Audit:
         self._may_begin = may_begin
         self._descriptor: int | None = None
         self._later: deque[bytes] = deque(maxlen=AUDIT_LATER)
+        self._left: deque[bytes] = deque(maxlen=AUDIT_LATER)  # for `_later`
         self._alone = threading.Lock()
 
     def record(self, event: str, **fields: Value) -> None:
@@ -68,14 +69,25 @@ class Audit:
     def note(self, event: str, **fields: Value) -> None:
         """Write one entry now or, where the disk does not take it, later."""
         with self._alone:
+            self._collect()
             self._later.append(self._line(event, fields))
             with suppress(AuditUnavailableError):
                 self._flush()
 
+    def leave(self, event: str, **fields: Value) -> None:
+        """Take in one entry for whoever writes next; waits for no disk, and for nobody
+        who does. It is `catch_up` that is to be called then."""
+        self._left.append(self._line(event, fields))
+
+    @property
+    def is_left(self) -> bool:
+        """Whether nobody has tried yet to write what was left."""
+        return bool(self._left)
+
     @property
     def owes(self) -> bool:
         """Whether entries wait for the disk."""
-        return bool(self._later)
+        return bool(self._later or self._left)
 
     def catch_up(self) -> None:
         """Write what waits, as far as the disk takes it."""
@@ -111,7 +123,12 @@ class Audit:
             raise ValueError(f"{event}: an audit entry must not carry content")
         return line.encode() + b"\n"
 
+    def _collect(self) -> None:
+        while self._left:
+            self._later.append(self._left.popleft())
+
     def _flush(self) -> None:
+        self._collect()
         while self._later:
             self._write(self._later[0])
             self._later.popleft()

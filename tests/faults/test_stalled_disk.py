@@ -13,10 +13,12 @@ from agent.limits import ACT_S
 from agent.queue.queue_table import QueueTable
 from agent.records.audit import Audit, Value
 from agent.records.store import Store
+from tests.support.asked import asked, audited
 from tests.support.door import LOCAL, device, open_house, send, wall_ms
 from tests.support.keyed_acts import interrupt
 from tests.support.queued import delete, listed, put, queued, shut_out, texts, until
 from transport.errors import Internal, RuntimeFailure
+from transport.protocol.approvals import ApprovalState
 
 T = TypeVar("T")
 
@@ -59,6 +61,10 @@ class WatchedAudit(Audit):
     def record(self, event: str, **fields: Value) -> None:
         self._look(event)
         super().record(event, **fields)
+
+    def catch_up(self) -> None:
+        self._look("what is left")
+        super().catch_up()
 
     def _look(self, event: str) -> None:
         (self.written if self.disk.is_at_work else self.in_the_way).append(event)
@@ -145,6 +151,30 @@ async def test_codex_s_output_waits_for_no_entry_of_the_audit_log(
         await interrupt(house)
     acts = ["turn/start", "turn/queue", "queue/delete", "turn/interrupt"]
     assert (audit.written, audit.in_the_way) == (acts, [])
+
+
+async def test_nor_for_that_of_a_question_that_nobody_decided(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    disk = SlowDisk()
+    audit = WatchedAudit(tmp_path / "audit.jsonl", disk)
+    async with open_house(tmp_path, run=disk, audit=audit) as house:
+        first, second = await asked(house), house.runtime.writers[-1].ask()
+        audit.written.clear()
+        disk.is_slow = True
+        house.runtime.writers[0].resolve(first.id, ApprovalState.EXPIRED)
+        await trio.sleep(60)
+        assert audited(tmp_path) == []
+        house.runtime.writers[0].resolve(second.id, ApprovalState.WITHDRAWN)
+        audit.leave("approval/seen")  # as who comes while it waits
+        disk.is_slow = False
+        await trio.sleep(2)
+        assert [one["event"] for one in audited(tmp_path)] == [
+            "approval/expired",
+            "approval/withdrawn",
+            "approval/seen",
+        ]
+    assert (audit.written, audit.in_the_way) == (["what is left"], [])
 
 
 async def test_a_writer_whose_message_was_refused_ends_though_that_is_not_written_yet(

@@ -194,6 +194,7 @@ async def test_an_end_that_nobody_decided_is_on_record(
     async with open_house(tmp_path) as house:
         approval = await asked(house)
         house.runtime.writers[0].resolve(approval.id, state)
+        await wait_all_tasks_blocked()
         (entry,) = audited(tmp_path)
         assert entry["event"] == f"approval/{state}"
         assert entry["approval"] == approval.id
