@@ -10,6 +10,7 @@ waits while a connection is lost is carried over to the next:
 - a subscription goes on from its cursor and says how that went (`Resumed`).
 """
 
+import random
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -38,6 +39,7 @@ from transport.protocol.session import (
     SessionOpenResult,
     SubscribeParams,
 )
+from transport.reconnect import Backoff
 from transport.subscription import (
     ClientEvent,
     DeltaSeen,
@@ -137,7 +139,8 @@ class Client:
 
         The iterator begins with a `Resumed` of verdict `new`, goes on over lost
         connections, and ends only by raising: what `call` raises when the session is
-        over, or a `Refusal` of the subscription.
+        over, or a `Refusal` of the subscription; one that may pass only at its beginning,
+        later it is asked for again.
         """
         if self._feed is not None:
             raise LocalProtocolError("a session has one subscription")
@@ -202,8 +205,18 @@ class Client:
                 self._session.link.request_nowait(EVENTS_SUBSCRIBE.name, nothing)
 
     async def _subscribe(self, link: Link, feed: Feed) -> None:
-        params = feed.subscription.params()
-        try:
-            await link.request(EVENTS_SUBSCRIBE.name, params.wire(), take=feed.answered)
-        except Refusal as refusal:
-            feed.fail(refusal)
+        backoff = Backoff(random.random)
+        while self._feed is feed:
+            params = feed.subscription.params().wire()
+            try:
+                await link.request(EVENTS_SUBSCRIBE.name, params, take=feed.answered)
+            except Refusal as exc:
+                refusal = exc
+            else:
+                return
+            if not (refusal.retryable and feed.subscription.begun):
+                feed.fail(refusal)
+                return
+            wanted_s = (refusal.retry_after_ms or 0) / 1000
+            delay_s = backoff.delay_s(refusal, lived_s=0.0, wanted_s=wanted_s)
+            await trio.sleep(delay_s)

@@ -78,6 +78,11 @@ class Subscription:
         self._refs: dict[int, int] = {}
         self._taking = False
 
+    @property
+    def begun(self) -> bool:
+        """Whether it was told where it stands."""
+        return self._epoch is not None
+
     def params(self) -> SubscribeParams:
         """Return the request that goes on from the cursor. Nothing is taken until its
         answer: what comes before belongs to the subscription that it replaces.

@@ -283,6 +283,52 @@ async def test_a_subscription_that_is_refused_on_return_ends_by_raising(
                 await anext(events)
 
 
+async def test_a_subscription_that_is_refused_for_now_on_return_is_asked_for_again(
+    autojump_clock: MockClock,
+) -> None:
+    async with connected() as world:
+        side = await world.session()
+        async with world.subscribed(side, then=[notice(101)]) as events:
+            await anext(events)
+            assert await seqs(events, 1) == [101]
+            side.channel.cut()
+            side = await world.session()
+            start = trio.current_time()
+            for wait_ms in (3_000, 5_000):
+                request = await side.request("events/subscribe")
+                await side.refuse(
+                    request, "codexUnavailable", retryable=True, retryAfterMs=wait_ms
+                )
+            params = await side.subscribed(verdict="ok", then=[notice(102)])
+            assert trio.current_time() - start == pytest.approx(8)
+            assert params["resume"] == {"epoch": "e1", "seq": 101}
+            await anext(events)
+            assert await seqs(events, 1) == [102]
+
+
+async def test_a_subscription_that_is_left_is_not_asked_for_again(
+    autojump_clock: MockClock,
+) -> None:
+    async with connected() as world:
+        side = await world.session()
+        async with world.subscribed(side) as events:
+            await anext(events)
+            side.channel.cut()
+            side = await world.session()
+            request = await side.request("events/subscribe")
+            await side.refuse(request, "overloaded", retryable=True)
+            await wait_all_tasks_blocked()
+        assert (await side.request("events/subscribe"))["params"]["threads"] == []
+        async with world.subscribed(side, then=[notice(102)]) as events:
+            await anext(events)
+            await trio.sleep(10)
+            assert await seqs(events, 1) == [102]
+            async with trio.open_nursery() as nursery:
+                call = world.client.call
+                nursery.start_soon(call, GATEWAY_STATUS, GatewayStatusParams())
+                await side.answer(await side.request("gateway/status"), STATUS)
+
+
 async def test_a_revoked_device_sees_what_came_and_then_why(
     autojump_clock: MockClock,
 ) -> None:
