@@ -114,10 +114,11 @@ class MessageQueue:
         try:
             with trio.fail_after(ACT_S, shield=True):
                 await self._way.ledger.keep(flight, ACTION, result, store)
-        except BaseException as exc:  # what stays would keep all behind it waiting
+        except trio.TooSlowError as exc:
             self._backlog.book.take(row.queue_id)
-            if isinstance(exc, trio.TooSlowError):
-                raise storage_failed("ledger") from exc
+            raise storage_failed("ledger") from exc
+        except BaseException:  # what stays would keep all behind it waiting
+            self._backlog.book.take(row.queue_id)
             raise
         if self._backlog.book.stored(row.queue_id):
             return

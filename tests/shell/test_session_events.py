@@ -194,9 +194,11 @@ async def test_a_device_that_may_read_again_hears_on_behind_a_gap(
 ) -> None:
     bench = Bench(nursery)
     wanted: list[frozenset[str] | None] = []
-    bench.edge = replace(
-        bench.edge, wanted=lambda _one, threads: wanted.append(threads)
-    )
+
+    def want(_session: object, threads: frozenset[str] | None) -> None:
+        wanted.append(threads)
+
+    bench.edge = replace(bench.edge, wanted=want)
     peer = await bench.connect()
     await peer.subscribe(threads=["th"])
     (session,) = bench.table
