@@ -95,15 +95,15 @@ async def shake_hands(
 
 
 async def _open_stream(url: str) -> tuple[trio.abc.Stream, bool]:
-    parts = urlsplit(url)
     if stdio.is_stdio(url):
         return await stdio.connect(url), False  # it ends at an agent.sock
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError as exc:
+        raise UnreachableError(f"this client cannot dial {url}") from exc
     if parts.scheme == "unix" and parts.path and not parts.netloc:
         return await unix.connect(Path(unquote(parts.path))), False
-    try:
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host = port = None
     if parts.scheme == "tcp" and host and port:
         return await tcp.connect(host, port), True
     raise UnreachableError(f"this client cannot dial {url}")

@@ -123,6 +123,13 @@ def _urls(rest: bytes) -> tuple[str, ...]:
         clean = text.isascii() and text.isprintable() and "://" in text
         if len(url) != length or not clean:
             raise PairingTextError("This pairing text holds an address that is none.")
-        if urlsplit(text).scheme != "stdio":  # a text must not say what is run here
+        if _scheme(text) not in {"", "stdio"}:  # a text must not say what is run here
             urls.append(text)
     return tuple(urls)
+
+
+def _scheme(url: str) -> str:
+    try:
+        return urlsplit(url).scheme
+    except ValueError:  # it cannot be dialled, whatever it is
+        return ""

@@ -101,7 +101,16 @@ async def test_a_stranger_is_told_that_the_agent_hangs_up() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["wss://host/c", "tcp://host", "tcp://host:x", "unix://host/path", "x"]
+    "url",
+    [
+        "wss://host/c",
+        "tcp://host",
+        "tcp://host:x",
+        "tcp://[::1",
+        "ssh://[::1",
+        "unix://host/path",
+        "x",
+    ],
 )
 async def test_an_address_that_cannot_be_dialled_is_said(url: str) -> None:
     agent, device = paired_agent()

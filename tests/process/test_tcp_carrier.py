@@ -59,3 +59,11 @@ async def test_nobody_answering_is_said_with_the_address() -> None:
             pytest.raises(UnreachableError, match=f"127.0.0.1:{port}"),
         ):
             await tcp.connect("127.0.0.1", port)
+
+
+@pytest.mark.parametrize("host", ["a..b", "x" * 70])
+async def test_a_name_that_no_host_can_have_is_one_that_nobody_answers_at(
+    host: str,
+) -> None:
+    with pytest.raises(UnreachableError, match="nobody answers"):
+        await tcp.connect(host, 1)

@@ -88,6 +88,12 @@ def test_what_is_wrong_with_a_text_is_said(text: str, why: str) -> None:
         parse_pairing_text(text)
 
 
+@pytest.mark.parametrize("odd", ["tcp://[::1", "stdio://true", " stdio://true"])
+def test_an_address_that_cannot_or_must_not_be_dialled_is_skipped(odd: str) -> None:
+    text = PairingText(agent_key=KEY, secret=SECRET, urls=(odd, "tcp://host:12"))
+    assert parse_pairing_text(text.encode()).urls == ("tcp://host:12",)
+
+
 def test_no_refusal_repeats_the_text() -> None:
     with pytest.raises(PairingTextError) as caught:
         parse_pairing_text(TEXT.encode()[:-1])

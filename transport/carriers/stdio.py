@@ -38,7 +38,10 @@ _PROGRAM: Final = re.compile(r"/[A-Za-z0-9/._-]+$")  # a shell there reads it
 
 def is_stdio(url: str) -> bool:
     """Whether a program has to be started to dial this."""
-    return urlsplit(url).scheme in {SSH, STDIO}
+    try:
+        return urlsplit(url).scheme in {SSH, STDIO}
+    except ValueError:  # no url at all
+        return False
 
 
 def command_of(url: str) -> list[str]:

@@ -23,7 +23,7 @@ async def connect(host: str, port: int) -> trio.SocketStream:
     try:
         with trio.move_on_after(CONNECT_S):
             return await trio.open_tcp_stream(host, port)
-    except OSError as exc:
+    except (OSError, UnicodeError) as exc:  # the latter of a name that none can be
         raise UnreachableError(f"nobody answers at {host}:{port} ({exc})") from exc
     raise UnreachableError(f"nobody answered at {host}:{port} in {CONNECT_S:g} s")
 
