@@ -77,6 +77,7 @@ class Subscription:
         self._cursor = 0
         self._refs: dict[int, int] = {}
         self._taking = False
+        self._torn = False
 
     @property
     def begun(self) -> bool:
@@ -101,8 +102,9 @@ class Subscription:
         self._taking = False
 
     def answered(self, result: SubscribeResult) -> Resumed:
-        """Take in the answer to `params()`."""
-        return self._go_on(result.verdict, result.epoch, result.head, result.open)
+        """Take in the answer to `params()`. Behind what could not be read is a gap."""
+        verdict = "gap" if self._torn else result.verdict
+        return self._go_on(verdict, result.epoch, result.head, result.open)
 
     def caught_up(self, seq: int) -> None:
         """All of this session up to `seq` has been sent (a pong says so)."""
@@ -115,8 +117,13 @@ class Subscription:
         Raises:
             RemoteProtocolError: the frame is none of the protocol's.
         """
-        if not self._taking:
-            return ()
+        try:
+            return self._read(frame) if self._taking else ()
+        except RemoteProtocolError:
+            self._torn = True
+            raise
+
+    def _read(self, frame: Mapping[str, Any]) -> Iterable[ClientEvent]:
         if "d" in frame:
             return self._all_deltas([frame["d"]])
         if "ds" in frame:
@@ -135,6 +142,7 @@ class Subscription:
         self._epoch = epoch
         self._refs = {one.ref: one.seq for one in opened}
         self._taking = True
+        self._torn = False
         return Resumed(verdict=verdict, epoch=epoch, head=head, open=opened)
 
     def _event(self, name: str, frame: Mapping[str, Any]) -> Iterable[ClientEvent]:

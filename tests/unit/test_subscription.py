@@ -226,8 +226,14 @@ def test_an_enum_value_of_a_newer_agent_reads_as_other() -> None:
         {"event": "gap", "data": {}},
     ],
 )
-def test_a_frame_that_is_none_of_the_protocols_is_refused(
+def test_a_frame_that_is_none_of_the_protocols_is_refused_and_told_as_a_gap(
     frame: dict[str, Any],
 ) -> None:
+    subscription = subscribed()
     with pytest.raises(RemoteProtocolError):
-        seen(subscribed(), frame)
+        seen(subscription, frame)
+    subscription.params()
+    assert subscription.answered(answer("ok", 150)).verdict == "gap"
+    assert seqs(seen(subscription, notice(150), notice(151))) == [151]
+    subscription.params()
+    assert subscription.answered(answer("ok", 151)).verdict == "ok"
