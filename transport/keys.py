@@ -76,8 +76,9 @@ def read_secret_file(path: Path) -> bytes:
     except FileNotFoundError:
         raise
     except OSError as exc:
-        why = "a symbolic link" if exc.errno == errno.ELOOP else exc.strerror
-        raise KeyFileError(f"{path} cannot be opened: {why}. Remove it.") from exc
+        if exc.errno == errno.ELOOP:
+            raise KeyFileError(f"{path} is a symbolic link. Remove it.") from exc
+        raise KeyFileError(f"{path} cannot be opened: {exc.strerror}.") from exc
     try:
         _check_file(path, os.fstat(descriptor))
         with os.fdopen(descriptor, "rb", closefd=False) as file:

@@ -95,6 +95,20 @@ def test_without_a_descriptor_for_the_folder_the_old_file_stays(
     assert [path.name for path in folder.iterdir()] == ["key"]
 
 
+def test_a_key_that_cannot_be_opened_just_now_is_not_to_be_removed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def starved(_path: Path, _flags: int) -> int:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    write_secret_file(folder / "key", KEY)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", starved)
+        with pytest.raises(KeyFileError, match="Too many open files") as caught:
+            read_secret_file(folder / "key")
+    assert "Remove" not in str(caught.value)
+
+
 def make_link(path: Path) -> None:
     target = path.with_name("target")
     write_secret_file(target, KEY)
