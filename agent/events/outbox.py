@@ -1,7 +1,8 @@
 """What waits to be written to one session beside events. Sans-IO.
 
 PROTOCOL.md section 1 (Keepalive): pings are answered before queued events, and the
-pong's `seq` is made when it is written, since only then it is known what went before.
+pong's `seq` is made when it is written, since only then it is known what went before. It
+goes behind the answers: one of them may be a subscribe's, which is where `seq` counts from.
 Bounded by the reader, which stops while too much waits (`full`).
 """
 
@@ -48,14 +49,13 @@ class Outbox:
         self._ping = number
 
     def take(self, *, seq: int | None, now_ms: int) -> list[bytes]:
-        """Return all that waits. `seq`: the cursor that is valid before this write."""
-        frames: list[bytes] = []
+        """Return all that waits. `seq`: the cursor that is valid behind the answers."""
+        frames = list(self._frames)
+        if self._ping is not None:
+            frames.append(pack({"ping": self._ping}))
         for number in self._pings:
             pong = {"pong": number, "now": now_ms}
             frames.append(pack(pong if seq is None else {**pong, "seq": seq}))
-        if self._ping is not None:
-            frames.append(pack({"ping": self._ping}))
-        frames.extend(self._frames)
         self._pings.clear()
         self._ping = None
         self._frames.clear()

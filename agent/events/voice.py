@@ -1,7 +1,7 @@
 """What a session says: one task that takes all that is new and writes it once. Trio shell.
 
-PROTOCOL.md sections 1 and 6 (Keepalive, Delivery). In a write go, in this order: pongs,
-answers and session events, then events. On a network carrier deltas wait 20 ms for
+PROTOCOL.md sections 1 and 6 (Keepalive, Delivery). In a write go, in this order: answers
+and session events, pongs, then events. On a network carrier deltas wait 20 ms for
 company after the first of a burst, so that eight tokens cost one record.
 """
 
@@ -87,7 +87,7 @@ class Voice:
         self.tell(Gap(epoch=self.epoch, head=place.head, open=list(place.open)))
 
     def answer_ping(self, number: int) -> None:
-        """Say a pong, before anything that waits."""
+        """Say a pong, before any event that waits."""
         self._outbox.answer_ping(number)
         self._bell.set()
 

@@ -131,6 +131,26 @@ async def test_a_pong_comes_before_events_and_its_seq_is_a_cursor(
     assert pong["seq"] == 1 + len(before), "exactly what was sent before it"
 
 
+async def test_no_pong_moves_a_cursor_over_what_a_new_subscription_leaves_out(
+    nursery: trio.Nursery,
+    autojump_clock: MockClock,
+) -> None:
+    bench = Bench(nursery)
+    peer = await bench.connect(streams=trio.testing.lockstep_stream_pair())
+    await peer.subscribe()
+    bench.feed.emit(notice("being written"))
+    await trio.testing.wait_all_tasks_blocked()
+    bench.feed.emit(notice("left out"))
+    params = {"threads": "all", "resume": {"epoch": "old", "seq": 1}}
+    await peer.send({"id": 99, "method": "events/subscribe", "params": params})
+    await peer.send({"ping": 1})
+    await trio.testing.wait_all_tasks_blocked()
+    told = [await peer.receive() for _ in range(3)]
+    assert told[0]["data"]["code"] == "being written"
+    assert (told[1]["id"], told[1]["result"]["verdict"]) == (99, "gap")
+    assert (told[2]["pong"], told[2]["seq"]) == (1, 2)
+
+
 async def test_rights_that_change_what_is_seen_give_a_new_epoch_and_a_gap(
     nursery: trio.Nursery,
     autojump_clock: MockClock,

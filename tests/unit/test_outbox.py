@@ -9,17 +9,17 @@ def taken(outbox: Outbox, seq: int | None = 7) -> list[dict[str, object]]:
     return [unpack(frame) for frame in outbox.take(seq=seq, now_ms=5)]
 
 
-def test_pongs_go_first_then_a_ping_then_answers_in_order() -> None:
+def test_answers_go_in_order_then_a_ping_then_pongs() -> None:
     outbox = Outbox()
     outbox.add(pack({"id": 1}))
     outbox.ping(3)
     outbox.add(pack({"id": 2}))
     outbox.answer_ping(9)
     assert taken(outbox) == [
-        {"pong": 9, "now": 5, "seq": 7},
-        {"ping": 3},
         {"id": 1},
         {"id": 2},
+        {"ping": 3},
+        {"pong": 9, "now": 5, "seq": 7},
     ]
     assert not outbox
     assert taken(outbox) == []
