@@ -33,6 +33,7 @@ def device_rights(devices: Devices, sight: Sight, start: str, device_id: str) ->
             name=caller.name,
             scopes=sorted(caller.scopes),
             ceiling=caller.ceiling,
+            follows_threads=caller.follows_threads,
         ),
         epoch=epoch_of(start, devices.sight(device_id)),
         sees=None if caller.follows_threads else partial(sight.sees, caller),

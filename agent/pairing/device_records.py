@@ -55,6 +55,7 @@ class Device:
             fingerprint=fingerprint(self.public),
             scopes=sorted(self.scopes),
             ceiling=self.ceiling,
+            follows_threads=self.follows_threads,
             created_at=self.created_at,
             last_seen_at=self.last_seen_at,
             paired_by_check=self.paired_by_check,

@@ -145,5 +145,7 @@ def _candidate(suitor: Suitor, terms: Terms) -> PairCandidate:
         check=suitor.check,
         source=suitor.source,
         scopes=sorted(terms.scopes),
+        ceiling=terms.ceiling,
+        follows_threads=terms.follows_threads,
         known_revoked=suitor.known_revoked,
     )

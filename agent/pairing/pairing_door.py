@@ -80,6 +80,7 @@ async def _decision(pairings: Pairings, channel: Channel, offer: Offer) -> Devic
         name=device.name,
         scopes=sorted(device.scopes),
         ceiling=device.ceiling,
+        follows_threads=device.follows_threads,
     )
 
 

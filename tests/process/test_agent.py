@@ -299,6 +299,23 @@ async def test_the_owner_lists_devices_and_a_revoked_one_stays_as_a_name(
     assert (row.name, row.revoked, row.scopes) == ("kitchen tablet", True, [])
 
 
+async def test_who_has_the_folders_of_all_threads_is_told_from_who_has_some(
+    tmp_path: Path,
+) -> None:
+    with trio.fail_after(240):
+        async with open_agent(tmp_path) as house, open_owner(house) as owner:
+            (tmp_path / "one").mkdir()
+            await pair_device(house, name="all")
+            some = await pair_device(house, name="some", only=[tmp_path / "one"])
+            rows = await owner.call(DEVICE_LIST, admin.DeviceListParams())
+            async with open_client(house.target(some), client_info()) as client:
+                assert client.opened.device.follows_threads is False
+    assert {row.name: row.follows_threads for row in rows.devices} == {
+        "all": True,
+        "some": False,
+    }
+
+
 async def test_an_offer_dies_with_the_window_that_opened_it(tmp_path: Path) -> None:
     with trio.fail_after(240):
         async with open_agent(tmp_path) as house:

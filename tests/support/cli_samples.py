@@ -264,4 +264,5 @@ def candidate() -> PairCandidate:
         check="012345",
         source="192.168.1.20",
         scopes=["read", "write"],
+        ceiling=ceiling(),
     )

@@ -8,7 +8,7 @@ import pytest
 from clients.cli.columns import cells
 from clients.cli.lines.approvals import approval_lines, how_to_answer, resolved_text
 from clients.cli.lines.contents import diff_lines
-from clients.cli.lines.devices import candidate_lines, device_table
+from clients.cli.lines.devices import candidate_lines, ceiling_text, device_table
 from clients.cli.lines.failures import advice
 from clients.cli.lines.gate import status_lines
 from clients.cli.lines.items import all_items, item_lines
@@ -107,6 +107,15 @@ SHOWN: dict[str, Callable[[], list[Line]]] = {
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_person_sees_what_the_golden_file_says(name: str) -> None:
     check_golden(GOLDEN / f"{name}.txt", text(SHOWN[name]()))
+
+
+def test_folders_of_all_threads_are_said_beside_those_that_are_named() -> None:
+    kept = samples.device()
+    assert ceiling_text(kept).endswith(", /home/ann/shop")
+    follows = kept.model_copy(update={"follows_threads": True})
+    assert ceiling_text(follows).endswith(
+        "/home/ann/shop and the folders of all threads"
+    )
 
 
 def test_a_hostile_command_in_an_approval_hides_nothing() -> None:

@@ -19,13 +19,17 @@ AbsolutePath = Annotated[str, Field(pattern=r"^/", max_length=4096)]
 
 
 class DeviceRow(WireModel):
-    """One paired device as its owner sees it. Times in ms; `sessions`: live now."""
+    """One paired device as its owner sees it. Times in ms; `sessions`: live now.
+
+    `follows_threads`: the folders of all threads are roots of its ceiling, too.
+    """
 
     id: str
     name: str
     fingerprint: str
     scopes: list[str]
     ceiling: Ceiling
+    follows_threads: bool = False
     created_at: int
     last_seen_at: int | None = None
     paired_by_check: bool
@@ -92,13 +96,18 @@ class PairAwaitParams(NoParams):
 
 
 class PairCandidate(WireModel):
-    """Who asks to be paired. `check`: six digits that the device shows too."""
+    """Who asks to be paired. `check`: six digits that the device shows too.
+
+    `scopes`, `ceiling`, `follows_threads`: what it would get, as in `DeviceRow`.
+    """
 
     name: str
     fingerprint: str
     check: str
     source: str
     scopes: list[str]
+    ceiling: Ceiling | None = None
+    follows_threads: bool = False
     known_revoked: bool = False
 
 

@@ -169,9 +169,11 @@ class Ceiling(WireModel):
 
 
 class DeviceInfo(WireModel):
-    """What a device is told about itself. `id` is lower-case hex."""
+    """What a device is told about itself. `id` is lower-case hex. `follows_threads`: the
+    folders of all threads are roots of its ceiling, too."""
 
     id: str
     name: str
     scopes: list[str]
     ceiling: Ceiling | None = None
+    follows_threads: bool = False

@@ -8,7 +8,7 @@ from clients.cli.columns import table
 from clients.cli.plain import one_line, visible
 from clients.cli.style import Line, Span, bold, dim, line
 from transport.protocol.admin import DeviceRow, PairCandidate
-from transport.protocol.gateway import DeviceInfo
+from transport.protocol.gateway import Ceiling, DeviceInfo
 
 NAME_LIMIT: Final = 40  # characters of a name that a stranger chose
 EVERY_FOLDER: Final = "the folders of all threads"  # what no root named means
@@ -54,8 +54,8 @@ def ceiling_text(device: DeviceRow) -> str:
     """Return how far a device may go: sandbox, approval policies, folders."""
     ceiling = device.ceiling
     policies = "/".join(ceiling.approval_policy)
-    roots = " ".join(visible(root) for root in ceiling.roots) or EVERY_FOLDER
-    return f"{ceiling.sandbox}, {policies}, {roots}"
+    folders = _folders(ceiling, device.follows_threads)
+    return f"{ceiling.sandbox}, {policies}, {folders}"
 
 
 def device_choice(device: DeviceRow) -> Line:
@@ -77,6 +77,7 @@ def candidate_lines(candidate: PairCandidate) -> list[Line]:
         _field("fingerprint", candidate.fingerprint),
         _field("from", candidate.source),
         _field("would get", ", ".join(in_order(candidate.scopes))),
+        *_field_in(candidate),
         line("  ", dim(f"{'check':<13}"), Span(check_text(candidate.check), "warn")),
         line("Does the device show the same check number?"),
     ]
@@ -99,11 +100,22 @@ def connected_lines(host: str, device: DeviceInfo) -> list[Line]:
         _field("this device", f"{one_line(device.name, NAME_LIMIT)} ({device.id})")
     )
     rows.append(_field("may", ", ".join(in_order(device.scopes))))
-    if device.ceiling is not None:
-        roots = " ".join(visible(root) for root in device.ceiling.roots)
-        rows.append(_field("in", roots or EVERY_FOLDER))
+    rows += _field_in(device)
     rows.append(line("Try: threadgate status"))
     return rows
+
+
+def _field_in(of: PairCandidate | DeviceInfo) -> list[Line]:
+    if of.ceiling is None:
+        return []
+    return [_field("in", _folders(of.ceiling, of.follows_threads))]
+
+
+def _folders(ceiling: Ceiling, follows_threads: bool) -> str:
+    roots = " ".join(visible(root) for root in ceiling.roots)
+    if not roots:
+        return EVERY_FOLDER
+    return f"{roots} and {EVERY_FOLDER}" if follows_threads else roots
 
 
 def _field(name: str, text: str) -> Line:
