@@ -58,7 +58,7 @@ class Link:
         self._limits: Limits = SESSION_LIMITS
         self._ids = count(1)
         self._pings = count(1)
-        self._room = trio.Semaphore(SESSION_LIMITS.in_flight)
+        self._room = trio.CapacityLimiter(SESSION_LIMITS.in_flight)
         self._pending: dict[int, Answer] = {}
         self._outbox: list[tuple[bytes, Answer | None]] = []
         self._work = trio.Event()
@@ -67,6 +67,7 @@ class Link:
     def adopt(self, limits: Limits) -> None:
         """Keep to the limits that the Agent named."""
         self._limits = limits
+        self._room.total_tokens = max(1, limits.in_flight)
         self._work.set()
 
     async def request(
@@ -84,8 +85,9 @@ class Link:
             Refusal: the Agent's answer; TooLarge also where it was not even sent.
             LinkLostError: the connection ended first.
         """
-        await self._room.acquire()
-        return await self._post(method, params, take).wait()
+        number = next(self._ids)
+        await self._room.acquire_on_behalf_of(number)
+        return await self._post(number, method, params, take).wait()
 
     def request_nowait(self, method: str, params: Mapping[str, Any]) -> Answer:
         """Send a request and return its answer to be.
@@ -94,8 +96,9 @@ class Link:
             trio.WouldBlock: as many as allowed are in flight.
             LinkLostError, TooLarge: as `request`.
         """
-        self._room.acquire_nowait()
-        return self._post(method, params, None)
+        number = next(self._ids)
+        self._room.acquire_on_behalf_of_nowait(number)
+        return self._post(number, method, params, None)
 
     async def serve(
         self,
@@ -120,16 +123,16 @@ class Link:
 
     def _post(
         self,
+        number: int,
         method: str,
         params: Mapping[str, Any],
         take: Callable[[Frame], None] | None,
     ) -> Answer:
         """Queue a request; its place in flight is taken, and given back if it fails."""
-        number = next(self._ids)
         try:
             frame = self._encoded(number, method, params)
         except BaseException:
-            self._room.release()
+            self._room.release_on_behalf_of(number)
             raise
         waiting = self._pending[number] = Answer(take)
         self._queue(frame, waiting)
@@ -206,14 +209,14 @@ class Link:
         del self._pending[number]
         waiting.result, waiting.error = result, error
         waiting.done.set()
-        self._room.release()
+        self._room.release_on_behalf_of(number)
 
     def _lose(self) -> None:
         self.lost = True
-        for waiting in self._pending.values():
+        for number, waiting in self._pending.items():
             waiting.error = LinkLostError(sent=waiting.sent)
             waiting.done.set()
-            self._room.release()
+            self._room.release_on_behalf_of(number)
         self._pending.clear()
 
 

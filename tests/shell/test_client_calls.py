@@ -6,7 +6,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from tests.support.memory_agent import STATUS
+from tests.support.memory_agent import STATUS, FakeAgent
 from tests.support.memory_client import INFO, TURN, connected, status
 from transport.client import LinkState
 from transport.errors import (
@@ -130,6 +130,27 @@ async def test_no_more_than_sixteen_requests_are_in_flight() -> None:
         await side.answer(requests[0], STATUS)
         for request in [await late.wait(), *requests[1:]]:
             await side.answer(request, STATUS)
+        for call in calls:
+            await call.wait()
+
+
+async def test_nor_more_than_the_agent_named() -> None:
+    agent = FakeAgent()
+    agent.limits |= {"inFlight": 2}
+    async with connected(agent) as world:
+        side = await world.session()
+        calls = [status(world) for _ in range(3)]
+        first = await side.request("gateway/status")
+        await side.request("gateway/status")
+        late = world.start(side.request, "gateway/status")
+        await wait_all_tasks_blocked()
+        assert not late.done.is_set()
+        await side.answer(first, STATUS)
+        await late.wait()
+        side.channel.cut()
+        side = await world.session()
+        for _ in calls[1:]:
+            await side.answer(await side.request("gateway/status"), STATUS)
         for call in calls:
             await call.wait()
 
