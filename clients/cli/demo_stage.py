@@ -88,7 +88,7 @@ async def open_stage(screen: Screen, rules: list[Rule]) -> AsyncGenerator[Stage]
 
 def _furnish(stage: Stage) -> None:
     for name in ("bakery", "home", "codex-home"):
-        (stage.folder / name).mkdir()
+        (stage.folder / name).mkdir(mode=0o700)
     (stage.workspace / "notes.txt").write_text("Ask the baker about the rye.\n")
     config = codex_config(stage.model.base_url)
     (stage.folder / "codex-home" / "config.toml").write_text(config)
