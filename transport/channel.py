@@ -122,11 +122,6 @@ class Channel:
         """When bytes were last sent, in `trio.current_time()`."""
         return self._io.sent_at
 
-    @property
-    def worn_out(self) -> bool:
-        """The session must be renewed: its keys are used up (2^32 records)."""
-        return self._connection.worn_out
-
     async def send(self, frames: Sequence[bytes]) -> None:
         """See `MessageChannel.send`."""
         await self._io.take_turn()

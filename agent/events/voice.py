@@ -18,7 +18,12 @@ from agent.events.outbox import Outbox
 from agent.events.subscriptions import News, Place, Subscription
 from transport.channel import MessageChannel
 from transport.codec import pack
-from transport.errors import CloseCode, StalledError, TransportError
+from transport.errors import (
+    CloseCode,
+    LocalProtocolError,
+    StalledError,
+    TransportError,
+)
 from transport.protocol.events import (
     EventData,
     Gap,
@@ -180,6 +185,9 @@ class Voice:
         except StalledError:
             _LOG.info("a session takes nothing: closed")
             self.end(CloseCode.TOO_SLOW, None)
+        except LocalProtocolError as exc:  # its keys are used up: then CLOSE says renew
+            _LOG.warning("a session can be told nothing more: %s", exc)
+            self.end(CloseCode.DONE, None)
         except TransportError:
             self._lost = True
             self._written.set()

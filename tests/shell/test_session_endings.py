@@ -14,8 +14,9 @@ from tests.support.edge import (
     make_rights,
 )
 from tests.support.journals import notice
+from transport.channel import Channel
 from transport.errors import CloseCode, TruncatedError
-from transport.limits import SESSION_LIMITS
+from transport.limits import MAX_RECORDS, SESSION_LIMITS
 from transport.protocol.base import NoParams, WireModel
 from transport.protocol.events import SessionClosing
 
@@ -78,6 +79,35 @@ async def test_a_session_is_renewed_after_a_day(
         beside.cancel_scope.cancel()
     assert close.code is CloseCode.RENEW
     assert trio.current_time() - start == pytest.approx(3_600, abs=20)
+
+
+async def test_a_session_whose_keys_are_used_up_is_renewed(
+    nursery: trio.Nursery,
+    autojump_clock: MockClock,
+) -> None:
+    bench = Bench(nursery)
+    peer = await bench.connect()
+    await peer.subscribe()
+    (session,) = bench.table
+    ours = session._channel  # pyright: ignore[reportPrivateUsage]
+    assert isinstance(ours, Channel)
+    for channel, direction in ((ours, 0), (peer.channel, 1)):
+        use_up(channel, direction)
+    bench.feed.emit(notice("the last"))
+    assert (await peer.receive())["seq"] == 1
+    start = trio.current_time()
+    bench.feed.emit(notice("too many"))
+    assert (await peer.closed()).code is CloseCode.RENEW
+    assert trio.current_time() == start, "it is not left silent until it is dead"
+    assert peer.others == []
+
+
+def use_up(channel: Channel, direction: int) -> None:
+    """Leave room for one record, and CLOSE."""
+    connection = channel._connection  # pyright: ignore[reportPrivateUsage]
+    ciphers = connection._ciphers  # pyright: ignore[reportPrivateUsage]
+    assert ciphers is not None
+    ciphers[direction].n = MAX_RECORDS - 2
 
 
 async def test_a_session_that_is_ended_hears_why_first(
