@@ -89,6 +89,8 @@ def _several(field: Raw) -> Check:
     only(field, _TOLD | {"minItems", "maxItems", "items"})
     items = mapping(field["items"])
     only(items, {"type", "enum", "anyOf"})
+    if items.get("type") not in (None, "string"):
+        raise MisfitError("a list of something else than texts")
     offered = _choices({**items, "oneOf": items.get("anyOf")})
     one_of = _one_of(offered)
     least, most = _bounds(field, "minItems", "maxItems")
@@ -111,6 +113,8 @@ def _several(field: Raw) -> Check:
 def _choices(field: Raw) -> list[str]:
     """Return the values that are offered, by any of the three ways to write them."""
     if field.get("oneOf") is not None:
+        if field.get("enum") is not None or field.get("enumNames") is not None:
+            raise MisfitError("choices that are said in two ways")
         rows = [mapping(row) for row in sequence(field["oneOf"])]
         for row in rows:
             only(row, {"const", "title"})

@@ -59,7 +59,8 @@ def read_form(raw: object) -> Form:
     if schema["type"] != "object":
         raise MisfitError("a form is an object")
     fields = mapping(schema["properties"])
-    required = [text(name) for name in sequence(schema.get("required"))]
+    named = [text(name) for name in sequence(schema.get("required"))]
+    required = [*dict.fromkeys(named)]  # a server may say one any number of times
     if len(fields) > FORM_FIELDS or not set(required) <= set(fields):
         raise MisfitError("too many fields, or one that is required and not there")
     checks = {name: field_check(name, mapping(field)) for name, field in fields.items()}

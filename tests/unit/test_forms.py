@@ -81,6 +81,11 @@ def test_numbers_that_json_readers_disagree_about_are_refused(value: float) -> N
     assert not fits({"type": "number"}, value)
 
 
+def test_what_is_required_is_told_once_however_often_it_is_said() -> None:
+    asked = form(["field"] * 5_000, field={"type": "string"})
+    assert asked.schema["required"] == ["field"]  # a list of 5,000 ends a session
+
+
 def test_what_is_required_must_be_there_and_what_is_not_may_be_missing() -> None:
     asked = form(["a"], a={"type": "string"}, b={"type": "boolean"})
     asked.check({"a": "x"})
@@ -120,6 +125,14 @@ def test_the_schema_that_is_shown_is_the_one_that_is_checked() -> None:
         {"type": "object", "properties": {"a": {"type": "string", "pattern": "x"}}},
         {"type": "object", "properties": {"a": {"type": "string", "format": "ipv4"}}},
         {"type": "object", "properties": {"a": {"type": "string", "minLength": -1}}},
+        {"type": "object", "properties": {"a": {**TITLED, "enum": [["odd"]]}}},
+        {"type": "object", "properties": {"a": {**TITLED, "enumNames": ["odd"]}}},
+        {
+            "type": "object",
+            "properties": {
+                "a": {"type": "array", "items": {"type": ["odd"], "enum": ["x"]}}
+            },
+        },
         {"type": "object", "properties": {"a": {"type": "string", "enum": []}}},
         {"type": "object", "properties": {"a": {"type": "string", "enum": [1]}}},
         {"type": "object", "properties": {"a": {"type": "string", "enum": ["x", "x"]}}},
