@@ -46,6 +46,7 @@ __all__ = [
     "PlainChannel",
     "accept_channel",
     "connect_channel",
+    "receive_first",
 ]
 
 _HANDSHAKE_CHUNK: Final = MAX_FIRST_UNIT + 2  # a stranger makes us keep no more
@@ -237,6 +238,16 @@ async def accept_channel(
         return Channel(io, connection, made)
 
     return await _within_deadline(shake, io, HANDSHAKE_S)
+
+
+async def receive_first(channel: Channel) -> dict[str, Any]:
+    """Return the frame whose first record has proven the device.
+
+    Raises: as `receive`; HandshakeError: the rest of it does not come in `HANDSHAKE_S`.
+    """
+    with trio.move_on_after(HANDSHAKE_S):
+        return await channel.receive()
+    raise HandshakeError("no whole frame in time")
 
 
 async def _next_event(io: StreamIO, connection: Connection, chunk: int) -> Event:

@@ -15,7 +15,7 @@ from agent.pairing.offers import Offer
 from agent.pairing.pair import Pairings
 from agent.sessions.requests import Ping, Request, read_frame, read_params
 from transport.background import open_background
-from transport.channel import Channel
+from transport.channel import Channel, receive_first
 from transport.codec import pack
 from transport.errors import (
     CloseCode,
@@ -38,7 +38,7 @@ async def serve_pairing(
 ) -> None:
     """Serve a pairing connection to its end, and close it."""
     try:
-        request = _confirm_request(await channel.receive())
+        request = _confirm_request(await receive_first(channel))
     except (TransportError, Refusal):
         pairings.fail_handshake(offer)
         await channel.aclose(CloseCode.PROTOCOL_ERROR)

@@ -1,8 +1,8 @@
 """The doors: agent.sock, TCP and admin.sock, from accept to a served session. Trio shell.
 
-PROTOCOL.md section 1, SECURITY.md. Until a device's first record has proved it there, a
-connection holds a slot of `Admittance` and nothing else; whatever fails before that looks
-the same from outside: silence.
+PROTOCOL.md section 1, SECURITY.md. Until a device's first record has proved it there, and
+the frame that it begins is whole, a connection holds a slot of `Admittance` and nothing
+else; whatever fails before that record looks the same from outside: silence.
 """
 
 import errno
@@ -32,6 +32,7 @@ from transport.channel import (
     Mode,
     PlainChannel,
     accept_channel,
+    receive_first,
 )
 from transport.errors import HandshakeError, NotFound, TransportError
 from transport.identities import PrivateKey
@@ -115,19 +116,23 @@ class Doors:
                 if isinstance(exc, HandshakeError):
                     self.incidents.knocked("handshake/refused", shown)
                 raise
-        if channel.mode is Mode.PAIRING:
+            first: dict[str, object] | None = None
+            if channel.mode is Mode.SESSION:
+                first = await receive_first(channel)
+        if first is None:
             assert knock.offer is not None
             await serve_pairing(self.pairings, channel, knock.offer, source=shown)
         else:
-            await self._welcome(channel, network=network)
+            await self._welcome(channel, first, network=network)
 
-    async def _welcome(self, channel: Channel, *, network: bool) -> None:
+    async def _welcome(
+        self, channel: Channel, first: dict[str, object], *, network: bool
+    ) -> None:
         device = self.devices.by_public(channel.remote_static)
         gone = device is None or device.revoked or self.locked()  # since the handshake
         if device is not None and not gone:
-            frame = await channel.receive()  # it is there: it proved the device
             rights = self.rights_of(device.id)
-            await self._serve_session(channel, rights, frame, network=network)
+            await self._serve_session(channel, rights, first, network=network)
 
     async def _serve_session(
         self,

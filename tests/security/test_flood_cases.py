@@ -21,10 +21,18 @@ from tests.support.agents import (
     open_owner,
     pair_device,
 )
+from tests.support.channels import say_half
 from tests.support.peak_memory import measured
-from tests.support.raw_devices import end_of, open_peer, raw_tcp
+from tests.support.raw_devices import (
+    WIDE_DOORS,
+    end_of,
+    open_peer,
+    raw_devices,
+    raw_tcp,
+)
 from transport.client import DeltaSeen, Resumed, open_client
 from transport.connection import DeviceConnection, Mode
+from transport.errors import HandshakeError, TruncatedError
 from transport.identities import PrivateKey
 from transport.protocol import admin, gateway
 from transport.protocol.items import AgentMessage, ItemStatus
@@ -107,6 +115,26 @@ async def test_15_a_flood_from_one_source_holds_eight_slots_and_hurts_nobody(
                     await client.call(GATEWAY_STATUS, gateway.GatewayStatusParams())
                     assert len(hung_up) == 192
                     nursery.cancel_scope.cancel(reason="seen enough")
+
+
+async def test_a_device_that_never_ends_its_first_frame_keeps_its_slot_and_is_cut_off(
+    tmp_path: Path,
+) -> None:
+    doors = {**WIDE_DOORS, "half_open_per_source": 3}
+    with trio.fail_after(240):
+        async with open_agent(tmp_path, doors=doors) as house:
+            device = await pair_device(house)
+            with raw_devices(house) as raw:
+                begun = [await raw.dial(device) for _ in range(3)]
+                for peer in begun:
+                    await say_half(peer.channel)
+                with pytest.raises(HandshakeError):  # no slot is left
+                    await raw.dial(device)
+                for peer in begun:  # and none of them is a session that counts
+                    with pytest.raises(TruncatedError):
+                        await peer.receive()
+            async with open_client(house.target(device), client_info()) as client:
+                await client.call(GATEWAY_STATUS, gateway.GatewayStatusParams())
 
 
 async def test_84_a_reader_that_stops_costs_no_memory_and_nobody_waits_for_it(

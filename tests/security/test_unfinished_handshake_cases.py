@@ -9,9 +9,12 @@ from trio.testing import MockClock, memory_stream_pair
 from tests.support.channels import (
     accept,
     channel_pair,
+    connect,
     relayed,
+    say_half,
 )
 from tests.support.first_units import first_unit, silent, unit
+from transport.channel import Channel, receive_first
 from transport.codec import pack
 from transport.errors import (
     HandshakeError,
@@ -100,4 +103,21 @@ async def test_a_device_that_stops_after_message_1_is_closed_at_5_s(
     await near.send_all(unit(first_unit()))
     with pytest.raises(HandshakeError):
         await accept(far)
+    assert trio.current_time() == HANDSHAKE_S
+
+
+async def test_a_first_frame_that_never_ends_is_waited_for_as_long_again(
+    autojump_clock: MockClock,
+) -> None:
+    near, far = memory_stream_pair()
+    found: list[Channel] = []
+
+    async def be_the_agent() -> None:
+        found.append(await accept(far))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(be_the_agent)
+        await say_half(await connect(near))
+    with pytest.raises(HandshakeError):
+        await receive_first(found[0])
     assert trio.current_time() == HANDSHAKE_S

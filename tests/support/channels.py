@@ -10,6 +10,7 @@ from trio.testing import memory_stream_pair
 from transport.channel import Channel, Mode, accept_channel, connect_channel
 from transport.codec import pack
 from transport.identities import PrivateKey
+from transport.records import RecordType
 
 AGENT = PrivateKey.generate()
 DEVICE = PrivateKey.generate()
@@ -58,6 +59,15 @@ async def channel_pair(
     agent = found[0]
     assert await agent.receive() == {"first": True}
     return device, agent
+
+
+async def say_half(channel: Channel) -> None:
+    """Send a record that begins a frame."""
+    connection = channel._connection  # pyright: ignore[reportPrivateUsage]
+    ciphers = connection._ciphers  # pyright: ignore[reportPrivateUsage]
+    assert ciphers is not None
+    seal, io = connection._seal, channel._io  # pyright: ignore[reportPrivateUsage]
+    await io.send(seal(ciphers[0], RecordType.PART, b"half"))
 
 
 async def read_unit(stream: trio.abc.ReceiveStream, kept: bytearray) -> bytes | None:
