@@ -97,10 +97,10 @@ class Audit:
     def read(
         self, *, cursor: str | None, limit: int
     ) -> tuple[list[dict[str, Any]], str | None]:
-        """Return a page of entries, newest first, and the cursor of the next.
-
-        Raises: InvalidParams, AuditUnavailableError.
+        """Return a page of entries, newest first, and the cursor of the next; what was
+        left is written before. Raises: InvalidParams, AuditUnavailableError.
         """
+        self.catch_up()
         try:
             return read_entries(
                 self._path, files=self._files, cursor=cursor, limit=limit

@@ -5,14 +5,17 @@ import os
 import signal
 import socket
 import stat
+import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import trio
 
 from agent.lockfile import FolderInUseError
+from agent.records.audit import Audit
 from tests.support.agents import (
     Device,
     House,
@@ -26,12 +29,20 @@ from tests.support.fake_runtime import FakeRuntime
 from transport.carriers import unix
 from transport.channel import Mode, connect_channel
 from transport.client import Client, DeltaSeen, EventSeen, Resumed, open_client
-from transport.errors import CloseCode, CodexUnavailable, Forbidden, NotFound
+from transport.errors import (
+    CloseCode,
+    CodexUnavailable,
+    Forbidden,
+    NotFound,
+    SilentAgentError,
+)
+from transport.identities import PrivateKey
 from transport.keys import write_secret_file
 from transport.protocol import admin, gateway, threads, turns
 from transport.protocol.events import ItemCompleted, TurnCompleted
 from transport.protocol.items import AgentMessage, ItemStatus
 from transport.protocol.methods import (
+    AUDIT_LIST,
     DEVICE_GRANT,
     DEVICE_LIST,
     DEVICE_REVOKE,
@@ -389,7 +400,7 @@ async def test_the_audit_names_who_did_what_and_quotes_nothing(tmp_path: Path) -
                 for _ in range(5):
                     with pytest.raises(Forbidden):
                         await client.call(TURN_START, turn_params("a secret plan"))
-            audit = (house.config.state_dir / "audit.jsonl").read_text()
+        audit = (house.config.state_dir / "audit.jsonl").read_text()
     entries = [json.loads(line) for line in audit.splitlines()]
     events = [entry["event"] for entry in entries]
     for name in (
@@ -403,6 +414,35 @@ async def test_the_audit_names_who_did_what_and_quotes_nothing(tmp_path: Path) -
     denied = [entry for entry in entries if entry["event"] == "denied"]
     assert [entry["device"] for entry in denied] == [reader.id], "once a minute"
     assert "secret" not in audit
+
+
+async def test_who_knocks_comes_in_or_is_denied_makes_nobody_wait_for_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_the_way: list[str] = []
+    write = Audit._write  # pyright: ignore[reportPrivateUsage]
+
+    def watched(audit: Audit, line: bytes) -> None:
+        if threading.current_thread() is threading.main_thread():
+            in_the_way.append(json.loads(line)["event"])
+        write(audit, line)
+
+    monkeypatch.setattr(Audit, "_write", watched)
+    incidents = ["handshake/refused", "session/open", "denied"]
+    with trio.fail_after(240):
+        async with open_agent(tmp_path) as house, open_owner(house) as owner:
+            device = await pair_device(house, scopes=["read"])
+            stranger = replace(device, identity=PrivateKey.generate())
+            with pytest.raises(SilentAgentError):
+                async with open_client(house.target(stranger), client_info()):
+                    pass
+            async with open_client(house.target(device), client_info()) as client:
+                with pytest.raises(Forbidden):
+                    await client.call(TURN_START, turn_params("no"))
+            listed = await owner.call(AUDIT_LIST, admin.AuditListParams(limit=100))
+            assert not set(in_the_way) & set(incidents)
+    told = [one.event for one in reversed(listed.entries)]
+    assert [event for event in told if event in incidents] == incidents
 
 
 @asynccontextmanager
