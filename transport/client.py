@@ -163,9 +163,9 @@ class Client:
     async def _ask(self, method: Method[Any, Any], body: Frame, sent: Sent) -> Frame:
         while True:
             link = await self._session.wait_link()
-            before, sent.maybe = sent.maybe, True
+            before = sent.maybe
             try:
-                return await link.request(method.name, body)
+                return await link.request(method.name, body, leaves=sent.note)
             except LinkLostError as exc:
                 sent.maybe = before or exc.sent
                 if exc.sent and method.name in TIED:

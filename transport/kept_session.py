@@ -181,11 +181,12 @@ class KeptSession:
         return self._ever_opened and comes_back(loss)
 
     def _delay_s(self, state: tenacity.RetryCallState) -> float:
-        began = self._opened_at
+        began, loss = self._opened_at, _loss(state)
+        asked_ms = loss.retry_after_ms if isinstance(loss, Refusal) else None
         return self._backoff.delay_s(
-            _loss(state),
+            loss,
             lived_s=0.0 if began is None else trio.current_time() - began,
-            wanted_s=self._wanted_s,
+            wanted_s=max(self._wanted_s, (asked_ms or 0) / 1000),
         )
 
     def _tell_loss(self, state: tenacity.RetryCallState) -> None:

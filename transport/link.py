@@ -76,10 +76,12 @@ class Link:
         params: Mapping[str, Any],
         *,
         take: Callable[[Frame], None] | None = None,
+        leaves: Callable[[], None] = lambda: None,
     ) -> Frame:
         """Return the result. Waits while as many as allowed are in flight.
 
-        `take` is called with the result before any later frame is looked at.
+        `take` is called with the result before any later frame is looked at, `leaves`
+        when that wait is over: from then on it may arrive.
 
         Raises:
             Refusal: the Agent's answer; TooLarge also where it was not even sent.
@@ -87,6 +89,7 @@ class Link:
         """
         number = next(self._ids)
         await self._room.acquire_on_behalf_of(number)
+        leaves()
         return await self._post(number, method, params, take).wait()
 
     def request_nowait(self, method: str, params: Mapping[str, Any]) -> Answer:

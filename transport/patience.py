@@ -7,7 +7,9 @@ from typing import Any, Final
 from transport.errors import OutcomeUnknown, Refusal, Timeout
 from transport.limits import CALL_S, MUTATION_S, OWNER_S, PAIR_AWAIT_S
 from transport.protocol.methods import (
+    AUDIT_LIST,
     DEVICE_GRANT,
+    DEVICE_LIST,
     DEVICE_REVOKE,
     EVENTS_SUBSCRIBE,
     GATEWAY_LOCK,
@@ -31,6 +33,7 @@ OWNERS: Final = frozenset(
 )
 _NAMED: Final = ("requestKey", "threadId")
 _HARMLESS: Final = frozenset({Access.SESSION, Access.READ})
+_OWNERS_READS: Final = frozenset({AUDIT_LIST.name, DEVICE_LIST.name, PAIR_AWAIT.name})
 
 
 @dataclass(slots=True)
@@ -38,6 +41,10 @@ class Sent:
     """Whether the Agent may have got a request."""
 
     maybe: bool = False
+
+    def note(self) -> None:
+        """From now on it may arrive."""
+        self.maybe = True
 
 
 def patience_s_of(method: Method[Any, Any], body: Mapping[str, Any]) -> float:
@@ -55,7 +62,8 @@ def gave_up(
     method: Method[Any, Any], body: Mapping[str, Any], patience_s: float, *, sent: bool
 ) -> Refusal:
     """Return what to raise when patience has ended; `sent`: it may have arrived."""
-    if not sent or method.access in _HARMLESS:
+    harmless = method.access in _HARMLESS or method.name in _OWNERS_READS
+    if not sent or harmless:
         return Timeout(f"{method.name}: no answer within {patience_s:g} s.")
     named = {key: body[key] for key in _NAMED if key in body}
     return OutcomeUnknown(

@@ -98,6 +98,19 @@ async def test_a_mutation_that_waited_for_its_turn_never_left_either(
             await call.wait()
 
 
+async def test_nor_did_one_whose_patience_ended_in_that_wait(
+    autojump_clock: MockClock,
+) -> None:
+    async with connected() as world:
+        side = await world.session()
+        for _ in range(16):
+            status(world)
+            await side.request("gateway/status")
+        call = world.start(world.client.call, TURN_START, TURN, timeout_s=7)
+        with pytest.raises(Timeout):
+            await call.wait()
+
+
 async def test_an_answer_to_an_approval_is_given_again(
     autojump_clock: MockClock,
 ) -> None:

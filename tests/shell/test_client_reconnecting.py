@@ -97,6 +97,20 @@ async def test_an_agent_that_goes_away_can_say_for_how_long(
     assert world.agent.dialled[1] - world.agent.dialled[0] == pytest.approx(9)
 
 
+async def test_so_can_one_that_opens_no_session_for_now(
+    autojump_clock: MockClock,
+) -> None:
+    full = {"code": "overloaded", "message": "full", "retryable": True}
+    async with connected() as world:
+        world.agent.refusal = {**full, "retryAfterMs": 9_000}
+        (await world.session()).channel.cut()
+        await trio.sleep(5)
+        assert len(world.agent.dialled) == 2
+        world.agent.refusal = None
+        await world.session()
+    assert world.agent.dialled[2] - world.agent.dialled[1] == pytest.approx(9)
+
+
 @pytest.mark.parametrize("code", [CloseCode.REVOKED, CloseCode.REPLACED])
 async def test_a_revoked_or_replaced_client_stays_away_and_says_so(
     code: CloseCode, autojump_clock: MockClock

@@ -22,12 +22,15 @@ from transport.errors import (
     PeerClosedError,
     RemoteProtocolError,
     ThreadOwnedElsewhere,
+    Timeout,
     TruncatedError,
     UnreachableError,
 )
 from transport.patience import gave_up, patience_s_of
 from transport.protocol.methods import (
+    AUDIT_LIST,
     DEVICE_GRANT,
+    DEVICE_LIST,
     DEVICE_REVOKE,
     GATEWAY_LOCK,
     GATEWAY_UNLOCK,
@@ -109,6 +112,11 @@ def test_what_the_owner_asked_for_and_was_not_answered_may_be_said_again() -> No
         assert "run the command again (twice is harmless)" in message
         assert "request key" not in message
         assert "approvals" not in message
+
+
+def test_what_the_owner_only_looked_at_certainly_has_not_happened() -> None:
+    for method in (DEVICE_LIST, AUDIT_LIST):
+        assert isinstance(gave_up(method, {}, 30, sent=True), Timeout)
 
 
 def test_the_owner_is_answered_before_patience_ends() -> None:
