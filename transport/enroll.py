@@ -82,16 +82,19 @@ async def _first_that_answers(
     if not urls:
         raise PairingTextError("This pairing text holds no address.")
     failures: list[str] = []
+    silent: str | None = None  # there may be another Agent, or something else
     for url in urls:
         try:
             return await _shake_hands(url, text, identity, payload), url
         except SilentAgentError:
-            raise SilentAgentError(
-                f"the Agent at {url} does not take this pairing text: it has expired, "
-                "was used, or was closed there. Ask it for a new one."
-            ) from None
+            silent = silent or url
         except UnreachableError as exc:
             failures.append(str(exc))
+    if silent is not None:
+        raise SilentAgentError(
+            f"the Agent at {silent} does not take this pairing text: it has expired, "
+            "was used, or was closed there. Ask it for a new one."
+        )
     raise UnreachableError("; ".join(failures))
 
 

@@ -185,6 +185,18 @@ async def test_an_offer_that_has_ended_or_a_wrong_secret_is_silence() -> None:
     assert not agent.names
 
 
+async def test_the_next_address_is_tried_where_somebody_else_listens_at_one() -> None:
+    secret = Secret(bytes(32))
+    agent, other = NetworkAgent(offer=secret), NetworkAgent(offer=Secret(b"\1" * 32))
+    with trio.fail_after(240):
+        async with on_tcp(agent) as url, on_tcp(other) as elsewhere:
+            await attempt(agent, text(agent, secret, elsewhere, url))
+            agent.offer = None
+            with pytest.raises(SilentAgentError, match=elsewhere):
+                await attempt(agent, text(agent, secret, elsewhere, url))
+    assert len(agent.psks) == 1
+
+
 async def test_the_next_address_is_tried_where_one_does_not_answer() -> None:
     secret = Secret(bytes(32))
     agent = NetworkAgent(offer=secret)
