@@ -306,3 +306,18 @@ async def test_connect_via_is_kept_and_used(tmp_path: Path) -> None:
             assert "stdio:env" in shown.out
             status = await run_cli("status", environ=phone)
             assert status.out.startswith("Open")
+
+
+async def test_what_is_closed_again_signals_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The number of a group that has ended may be given to another."""
+    with trio.fail_after(240):
+        stream = await connect("stdio:cat")
+        await stream.aclose()
+        signalled: list[int] = []
+        monkeypatch.setattr(
+            os, "killpg", lambda group, _number: signalled.append(group)
+        )
+        await stream.aclose()
+    assert signalled == []

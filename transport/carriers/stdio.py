@@ -120,6 +120,7 @@ class ChildStream(trio.abc.Stream):
         self._url = url
         self._said = b""
         self._drained = trio.Event()
+        self._gone = False
         trio.lowlevel.spawn_system_task(self._drain)
 
     @property
@@ -154,12 +155,15 @@ class ChildStream(trio.abc.Stream):
                 with trio.move_on_after(CHILD_END_S, shield=True):
                     await self._process.wait()
             self._signal(signal.SIGKILL)  # and whatever it has left of its group
+            self._gone = True
             with trio.move_on_after(CHILD_END_S, shield=True):
                 await self._process.wait()
             with trio.move_on_after(CHILD_END_S, shield=True):
                 await self._stderr.aclose()
 
     def _signal(self, number: signal.Signals) -> None:
+        if self._gone:
+            return  # closed before: the group's number may be another's by now
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
 
