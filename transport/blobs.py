@@ -35,7 +35,8 @@ async def send_blob(
 ) -> str:
     """Upload a picture or a text; return its blobId.
 
-    Raises: MediaError (before a byte is sent), Refusal, what `Client.call` raises.
+    Raises: MediaError (before a byte is sent), Refusal, what `Client.call` raises;
+    RemoteProtocolError where the Agent asks for a piece that it has.
     """
     kind = media_type_of(content[:HEAD]) or TEXT
     check_media(kind, content)
@@ -52,7 +53,10 @@ async def send_blob(
         part = BlobChunkParams(
             upload_id=upload, offset=at, content=content[at : at + piece]
         )
-        at = (await client.call(BLOB_CHUNK, part)).next
+        following = (await client.call(BLOB_CHUNK, part)).next
+        if not at < following <= len(content):
+            raise RemoteProtocolError("a piece that was taken, and is to be sent again")
+        at = following
         progress(at, len(content))
     return (await client.call(BLOB_COMMIT, BlobCommitParams(upload_id=upload))).blob_id
 

@@ -8,6 +8,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from tests.support.memory_agent import STATUS, FakeAgent
 from tests.support.memory_client import INFO, TURN, connected, status
+from transport.blobs import send_blob
 from transport.client import LinkState
 from transport.errors import (
     CodexUnavailable,
@@ -205,6 +206,17 @@ async def test_an_answer_that_is_not_as_specified_fails_that_call_alone() -> Non
         again = status(world)
         await side.answer(await side.request("gateway/status"), STATUS)
         await again.wait()
+
+
+async def test_a_file_is_not_sent_for_ever_to_an_agent_that_never_has_it() -> None:
+    async with connected() as world:
+        side = await world.session()
+        call = world.start(send_blob, world.client, b"some text", name="notes")
+        begun = await side.request("blob/begin")
+        await side.answer(begun, {"uploadId": "up1"})
+        await side.answer(await side.request("blob/chunk"), {"next": 0})
+        with pytest.raises(RemoteProtocolError):
+            await call.wait()
 
 
 async def test_the_clients_own_methods_cannot_be_called() -> None:
