@@ -8,7 +8,12 @@ would leave it busy for ever), else through the reader, and load nothing.
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 
-from adapter.errors import AdapterError, CodexRefusedError, NoAnswerError
+from adapter.errors import (
+    AdapterError,
+    CodexRefusedError,
+    NoAnswerError,
+    NotDeliveredError,
+)
 from adapter.runtime.acts import Guard
 from agent.access.scopes import Caller, check_alive
 from agent.app_servers.lease import Lease
@@ -17,6 +22,7 @@ from agent.mutations.refusals import owned_elsewhere
 from agent.mutations.taking import Taking, Wanted
 from agent.mutations.way import Way
 from agent.records.flight import Flight
+from transport.errors import Refusal
 from transport.protocol.goals import (
     Goal,
     GoalClearParams,
@@ -155,6 +161,6 @@ class ThreadGoal:
                 return await lease.started_writer.goal()
             assert flight.row.thread is not None
             return await self._way.supervisor.reader.goal(flight.row.thread)
-        except CodexRefusedError as exc:
-            # The act itself was not refused.
+        except (CodexRefusedError, NotDeliveredError, Refusal) as exc:
+            # The act itself was sent, and not refused.
             raise NoAnswerError(flight.row.method) from exc

@@ -1,5 +1,6 @@
 """An answer of Codex that was lost: what shows of the act settles it."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,17 +8,18 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from adapter.errors import NoAnswerError
+from adapter.errors import NoAnswerError, NotDeliveredError
 from agent.records.key_row import RowState, digest
 from agent.records.store import Store
-from tests.support.door import LOCAL, open_house, send
+from tests.support.door import LOCAL, House, open_house, send
 from tests.support.fake_runtime import FakeRuntime
-from tests.support.keyed_acts import SHOWN, say, steer
+from tests.support.keyed_acts import SHOWN, clear_goal, pause_goal, say, steer
 from tests.support.mutations import KEY, OTHER_KEY, raiser
 from tests.support.runs_in_turn import next_run, sent
-from transport.errors import OutcomeUnknown
+from transport.errors import CodexUnavailable, OutcomeUnknown
 from transport.protocol import queue
 from transport.protocol.base import WireModel
+from transport.protocol.goals import Goal, GoalResult, GoalStatus
 from transport.protocol.turns import TurnStatus
 
 
@@ -56,6 +58,28 @@ def _core(result: WireModel) -> dict[str, object]:
         if name in wire:
             found[name] = wire[name]["id"]
     return found
+
+
+@pytest.mark.parametrize(
+    "away", [NotDeliveredError("thread/goal/get"), CodexUnavailable("It has ended.")]
+)
+@pytest.mark.parametrize("act", [pause_goal, clear_goal])
+async def test_a_goal_that_was_ended_is_not_said_to_be_left_alone_since_none_could_look(
+    act: Callable[[House], Awaitable[WireModel]],
+    away: Exception,
+    tmp_path: Path,
+    autojump_clock: MockClock,
+) -> None:
+    async with open_house(tmp_path) as house:
+        stored = house.runtime.add("thr", "t1")
+        stored.goal = Goal(objective="all", status=GoalStatus.ACTIVE)
+        house.runtime.at("reader.goal", raiser(away))
+        result = await act(house)
+        assert isinstance(result, GoalResult)
+        left = house.runtime.threads["thr"].goal
+        assert result.goal == left
+        assert left is None or left.status is GoalStatus.PAUSED
+        assert await act(house) == result
 
 
 async def test_more_words_that_arrived_are_seen_to_have_arrived(
