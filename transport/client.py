@@ -206,7 +206,7 @@ class Client:
 
     async def _subscribe(self, link: Link, feed: Feed) -> None:
         backoff = Backoff(random.random)
-        while self._feed is feed:
+        while self._feed is feed and not link.lost:
             params = feed.subscription.params().wire()
             try:
                 await link.request(EVENTS_SUBSCRIBE.name, params, take=feed.answered)

@@ -306,6 +306,36 @@ async def test_a_subscription_that_is_refused_for_now_on_return_is_asked_for_aga
             assert await seqs(events, 1) == [102]
 
 
+async def test_what_is_asked_for_again_is_left_to_the_next_connection_where_there_is_one(
+    autojump_clock: MockClock,
+) -> None:
+    async with connected() as world:
+        side = await world.session()
+        async with world.subscribed(side) as events:
+            await anext(events)
+            await side.tell(*(notice(101 + number) for number in range(EVENTS_HELD)))
+            await wait_all_tasks_blocked()
+            await seqs(events, EVENTS_HELD)
+
+            async def play() -> None:
+                request = await side.request("events/subscribe")
+                await side.refuse(
+                    request, "overloaded", retryable=True, retryAfterMs=9_000
+                )
+                await wait_all_tasks_blocked()
+                side.channel.cut()
+                following = await world.session()
+                await following.subscribed(verdict="ok", then=[notice(5_000)])
+                await trio.sleep(20)
+                await following.tell(notice(5_001))
+
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(play)
+                assert isinstance(await anext(events), Resumed)
+                with trio.fail_after(60):
+                    assert await seqs(events, 2) == [5_000, 5_001]
+
+
 async def test_a_subscription_that_is_left_is_not_asked_for_again(
     autojump_clock: MockClock,
 ) -> None:
