@@ -26,7 +26,8 @@ async def test_a_sub_agent_of_the_first_kind(version: str) -> None:
     with trio.fail_after(240):
         told = await told_of(version, script(spawn, DONE), children=1)
     (agent,) = told.of(Subagent)
-    assert (agent.action, agent.state) == ("spawn", "starting")
+    assert agent.action == "spawn"
+    assert agent.state in {"starting", "running", "completed"}  # as of Codex's answer
     assert agent.prompt == CHILD
     check_child(told, agent.thread_id)
     told.check_history("subagent")

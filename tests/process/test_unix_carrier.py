@@ -292,3 +292,17 @@ def test_what_macos_says_of_a_peer_is_read_or_trusted_to_nobody(
     raw: bytes, uid: int
 ) -> None:
     assert uid_of_xucred(raw) == uid
+
+
+async def test_who_finds_the_socket_there_gets_in(place: Path) -> None:
+    async def come_as_soon_as_it_is_there() -> None:
+        while not place.exists():
+            await trio.lowlevel.checkpoint()
+        await (await unix.connect(place)).aclose()
+
+    with trio.fail_after(240):
+        for _ in range(20):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(come_as_soon_as_it_is_there)
+                (listener,) = await unix.listen(place)
+            await listener.aclose()

@@ -13,6 +13,7 @@ import stat
 import struct
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
@@ -104,15 +105,16 @@ async def listen(path: Path) -> Sequence[UnixListener]:
     place = socket_path(path)
     open_private_folder(place.parent)
     await _remove_stale(place)
-    sock = trio.socket.socket(trio.socket.AF_UNIX, trio.socket.SOCK_STREAM)
-    try:
-        await sock.bind(str(place))
+    with ExitStack() as undo:
+        sock = undo.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+        # With no checkpoint between: whoever finds the socket there gets in.
+        sock.bind(str(place))
         place.chmod(0o600)
         sock.listen(_BACKLOG)
-        return [UnixListener(trio.SocketListener(sock), place)]
-    except BaseException:
-        sock.close()
-        raise
+        listener = trio.SocketListener(trio.socket.from_stdlib_socket(sock))
+        made = UnixListener(listener, place)
+        undo.pop_all()
+    return [made]
 
 
 def socket_path(path: Path) -> Path:
