@@ -316,8 +316,10 @@ async def test_what_is_closed_again_signals_nobody(
         stream = await connect("stdio:cat")
         await stream.aclose()
         signalled: list[int] = []
-        monkeypatch.setattr(
-            os, "killpg", lambda group, _number: signalled.append(group)
-        )
+
+        def note(group: int, _number: int) -> None:
+            signalled.append(group)
+
+        monkeypatch.setattr(os, "killpg", note)
         await stream.aclose()
     assert signalled == []
