@@ -5,9 +5,12 @@ runtime? `NotDeliveredError` and `CodexRefusedError` say *certainly no effect*;
 `NoAnswerError` says *unknown*.
 """
 
+import errno
 import re
 from typing import Final
 
+STARVED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""No descriptor, or no memory, is left: that says nothing of what was to be looked at."""
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 

@@ -3,11 +3,9 @@
 A pid alone names nobody: it is used again. A pid with its start time does.
 """
 
-import errno
 from dataclasses import dataclass
-from typing import Final
 
-_STARVED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+from adapter.errors import STARVED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,5 +38,5 @@ class Held:
 def check_seen(error: OSError) -> None:
     """Raise it anew where it says nothing of what was to be looked at: there was no
     descriptor or no memory left to look."""
-    if error.errno in _STARVED:
+    if error.errno in STARVED:
         raise error

@@ -6,13 +6,13 @@ checkpoint between. Only this pid namespace is seen, and of other users' process
 what /proc lets us read.
 """
 
-import errno
 import os
 import re
 import time
 from pathlib import Path
 from typing import Final
 
+from adapter.errors import STARVED
 from agent.errors import ProcessTableError
 from agent.gate.engines import Process
 from agent.gate.lock_path import FOLDER, Owners, lock_path
@@ -21,7 +21,6 @@ from agent.limits import ANCESTORS, BETWEEN_S
 _PROC: Final = Path("/proc")
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _GONE: Final = " (deleted)"  # an updated program runs on from its deleted file
-_STARVED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _ENV_END: Final = 48  # where the environment ends: of stat's fields behind the name
 
 
@@ -43,7 +42,7 @@ def _open(path: Path) -> int:
     try:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as exc:
-        if exc.errno in _STARVED:
+        if exc.errno in STARVED:
             raise ProcessTableError(str(exc)) from exc
         raise
 

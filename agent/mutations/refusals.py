@@ -4,10 +4,9 @@ Every refusal says what to do, and names the other writer where it is known. Cod
 words may name paths: devices are told a sentence of ours, the workstation the whole.
 """
 
-import errno
-
 from adapter.calls.refusals import not_offered
 from adapter.errors import (
+    STARVED,
     AdapterError,
     AnswerShapeError,
     AnswerTooLongError,
@@ -63,7 +62,6 @@ from transport.protocol.gateway import (
 from transport.protocol.turns import Turn
 
 _MESSAGE = 2_000  # characters of a runtime's own words (PROTOCOL.md section 7)
-_STARVED = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _ASK_THERE = "who asks at the workstation is told why"
 _ODD = "Codex answered in a way that we do not understand"
 
@@ -166,7 +164,7 @@ def storage_failed(what: str) -> Internal:
 def check_told(exc: OSError) -> None:
     """Raise `Internal`, retryable, where it says nothing of the file: no descriptor, or no
     memory, is left to open it."""
-    if exc.errno in _STARVED:
+    if exc.errno in STARVED:
         raise Internal(
             "The Agent cannot open a file now, so nothing was done. Try again.",
             retryable=True,

@@ -14,6 +14,7 @@ from typing import Final, Generic, TypeVar
 
 import trio
 
+from adapter.errors import STARVED
 from agent.access.rights import Rights
 from agent.access.scopes import LOCAL, Caller
 from agent.edge_limits import ACCEPT_PAUSE_S, INCIDENT_S
@@ -39,9 +40,7 @@ from transport.identities import PrivateKey
 from transport.limits import HANDSHAKE_S
 
 _LOG: Final = logging.getLogger(__name__)
-_NO_ROOM: Final = frozenset(
-    {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.ECONNABORTED}
-)
+_NO_ROOM: Final = frozenset({*STARVED, errno.ENOBUFS, errno.ECONNABORTED})
 _THIS_MACHINE: Final = "this machine"
 
 S = TypeVar("S", bound=trio.abc.AsyncResource)
