@@ -46,11 +46,12 @@ _UNSEEN: Final = "It may have been sent: look with `threadgate threads`."
 @dataclass(slots=True)
 class _Follower:
     """What is known of the turn. `early`: events before we knew its thread. `devices`:
-    their names by their ids, as far as known."""
+    their names by their ids, as far as known. `again`: the call may be a repeat."""
 
     screen: Screen
     client: Client
     devices: Mapping[str, str]
+    again: bool = False
     watch: TurnWatch = field(default_factory=TurnWatch)
     early: list[ClientEvent] = field(default_factory=list[ClientEvent])
     transcript: Transcript | None = None
@@ -76,6 +77,9 @@ class _Follower:
             self.show(event)
         self.early.clear()
         self.stop_if_over()
+        if self.again:  # its turn may have ended before we listened
+            await self.reread()
+            self.stop_if_over()
 
     async def follow(self, events: AsyncIterator[ClientEvent]) -> None:
         async for event in events:
@@ -166,25 +170,34 @@ async def carry_out(
     start: Start,
     *,
     follow: bool,
+    again: bool = False,
 ) -> ExitCode:
-    """Start a turn, and with `follow` show it until it ends; the exit code is its end's."""
+    """Start a turn, and with `follow` show it until it ends; the exit code is its end's.
+
+    `again`: under a key that was given, so that it may be a repeat.
+    """
     if not follow:
         with in_doubt(screen):
             await start()
         return ExitCode.OK
-    turn = await follow_turn(screen, client, selection, start)
+    turn = await follow_turn(screen, client, selection, start, again=again)
     return ExitCode.OK if turn.status is TurnStatus.COMPLETED else ExitCode.FAILED
 
 
 async def follow_turn(
-    screen: Screen, client: Client, selection: str | None, start: Start
+    screen: Screen,
+    client: Client,
+    selection: str | None,
+    start: Start,
+    *,
+    again: bool = False,
 ) -> Turn:
     """Start a turn by `start` and show it until it ends; return it at its end.
 
     `selection`: the thread that is meant; None where it comes into being by the call.
     Raises what `start` raises.
     """
-    follower = _Follower(screen, client, await device_names(client))
+    follower = _Follower(screen, client, await device_names(client), again)
     threads = "all" if selection is None else [selection]
     try:
         async with client.subscribe(threads) as events:

@@ -49,7 +49,10 @@ async def review(
             wait_ms=wait_ms,
         )
         start = partial(begin, screen, client, REVIEW_START, params, "review of ")
-        return await carry_out(screen, client, params.thread_id, start, follow=follow)
+        again = key is not None
+        return await carry_out(
+            screen, client, params.thread_id, start, follow=follow, again=again
+        )
 
 
 async def compact(
@@ -71,7 +74,10 @@ async def compact(
             wait_ms=wait_ms,
         )
         start = partial(begin, screen, client, THREAD_COMPACT, params, "compacting ")
-        return await carry_out(screen, client, params.thread_id, start, follow=follow)
+        again = key is not None
+        return await carry_out(
+            screen, client, params.thread_id, start, follow=follow, again=again
+        )
 
 
 def _target(wanted: Wanted) -> ReviewTarget:

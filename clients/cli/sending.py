@@ -76,7 +76,10 @@ async def send(
         if manner.delivery == "queue":
             return await _queue(screen, client, params)
         start = partial(_send, screen, client, params)
-        return await carry_out(screen, client, thread_id, start, follow=follow)
+        again = key is not None
+        return await carry_out(
+            screen, client, thread_id, start, follow=follow, again=again
+        )
 
 
 async def steer(
@@ -102,7 +105,10 @@ async def steer(
             wait_ms=wait_ms,
         )
         start = partial(_steer, screen, client, params)
-        return await carry_out(screen, client, thread_id, start, follow=follow)
+        again = key is not None
+        return await carry_out(
+            screen, client, thread_id, start, follow=follow, again=again
+        )
 
 
 async def interrupt(

@@ -68,7 +68,8 @@ async def new(
         )
         await doubt(screen, client, manner.model, manner.effort)
         start = partial(begin, screen, client, THREAD_START, params, "new thread ")
-        return await carry_out(screen, client, None, start, follow=follow)
+        again = key is not None
+        return await carry_out(screen, client, None, start, follow=follow, again=again)
 
 
 async def fork(
@@ -103,4 +104,5 @@ async def fork(
         )
         await doubt(screen, client, manner.model, manner.effort)
         start = partial(begin, screen, client, THREAD_FORK, params, "forked to ")
-        return await carry_out(screen, client, None, start, follow=follow)
+        again = key is not None
+        return await carry_out(screen, client, None, start, follow=follow, again=again)

@@ -124,6 +124,22 @@ async def test_every_send_has_a_key_of_its_own_unless_one_is_asked_about(
     assert agent.called("turn/start")[0]["expectedLastTurnId"] == "turn-7"
 
 
+async def test_a_repeat_of_what_has_ended_long_ago_ends_as_that_did(
+    state: Path,
+) -> None:
+    """Nothing of its turn is told any more: history has how it ended."""
+    old = samples.turn(status=TurnStatus.INTERRUPTED)
+    read = ThreadReadResult(thread=samples.thread(), turns=[old], head=1)
+    screen = paper()
+    with trio.fail_after(60):
+        async with fake(
+            state, turn_start=lambda _: running_turn(), thread_read=lambda _: read
+        ):
+            code = await send(screen, "go on", key="cli-00000000000000000000")
+    assert code is ExitCode.FAILED
+    assert "interrupted" in printed(screen)
+
+
 @pytest.mark.parametrize("status", [TurnStatus.FAILED, TurnStatus.INTERRUPTED])
 async def test_a_turn_that_does_not_complete_fails_the_command(
     state: Path, status: TurnStatus
